@@ -173,7 +173,7 @@ def test_a_file_says_what_it_is(file: Path) -> None:
         return
     docstring = ast.get_docstring(ast.parse(text))
     assert docstring, f"{file.name} has no docstring"
-    assert re.search(r"[.:]$", docstring.split("\n\n")[0].strip()), docstring.split("\n")[0]
+    assert re.search(r"[.:?]$", docstring.split("\n\n")[0].strip()), docstring.split("\n")[0]
 
 
 # Paths of one machine, and notes to oneself, have no business in the tree.
