@@ -1,0 +1,475 @@
+"""The one place where derivative rules are kept: data, registration, lookup.
+
+A **scalar rule** belongs to a pure function of scalars, a `Prim` of the IR.  It is one line:
+
+    scalar("sin", (math.sin, np.sin), "x", dx="math.cos(x)", samples=[(0.3,), (-2.0,)])
+    scalar("exp", (math.exp, np.exp), "x", dx="out", samples=[(0.3,)])
+    linear("sub", (operator.sub, np.subtract), "x y", (1.0, -1.0), samples=[(1.0, 2.0)])
+    zero("floor", (math.floor, np.floor))
+
+Each partial is a Python expression; **what it names is what the reverse pass needs** (arguments, and
+`out`, the result), so there is no second declaration of what to save.  Partials may also call `math`,
+`cmath`, and the helpers in `splitad.rules.namespace`.
+
+Complex values.  A cotangent is conj-linear, dL = Re(conj(x_bar) * dx); for a holomorphic function the
+contribution is `d * conj(partial)`, of which a real operand takes the real part.  With a complex operand
+or result the partials are those of `rule.partials_for(True)`: the same text with `math.` as `cmath.`,
+or what `complex_dx=` says.  Where a function is not holomorphic, `Adjoint(text)` gives the complete
+contribution to the operand, as an expression over the arguments, `out` and `d`, the cotangent of the
+result: the derivative of abs is `complex_dx=Adjoint("d * (x / out) if out != 0 else 0.0 * x")`.
+`splitad.rules.spelling.contribution` turns all of this into the expression that gets printed.
+
+An **array rule** belongs to a function that reads and writes arrays, an `ArrayCall`; one pullback serves
+all types.  Its parameters are chosen by name:
+
+    a            contents that argument `a` had at the call (a scalar argument: its value)
+    shape_a      the shape that argument `a` had at the call
+    out          contents (or value) of the result
+    axis         a static argument's value (names listed in `static`)
+    L            a residual (names listed in `residual`; see below)
+    d_out        cotangent of the result: an array or a scalar; never modified
+    d_a          shadow of argument `a`, an array into which the pullback **adds**; None where `a` is not
+                 active.  Of a scalar argument: True where it is active, else None
+
+and it returns None, or, if an argument can be a scalar, a tuple with the contributions to the scalar
+arguments that it has a `d_` parameter for, in order (0.0 for the inactive ones).  A worked example:
+
+    def dot_vv(a, b, d_out, d_a, d_b):          # a, b: 1-D arrays, d_out: a scalar
+        for i in range(len(d_a)): d_a[i] += d_out * b[i]
+        ...
+    array("dot", (np.dot,), "a b", pullback=dot_vv, needed_by={"a": "b", "b": "a"})
+
+    forward:   s = np.dot(u, w)                             u active, w not; rule.saves((True, False)) == ("b",)
+               (tape the contents of w)
+    reverse:   dot_vv(None, w_saved, d_s, d_u, None)        in the order of rule.call; None: not needed
+
+`needed_by={"a": "b"}` says that the contents of a are needed only if b is active (otherwise the consumer
+passes None for a).  `overwrites=2`: if the call has an argument at position 2, the function sets the whole
+of it, whatever it held, and returns it (`np.dot(a, b, out)`); `ArrayCall.outs` is then empty, `d_out` is
+that argument's shadow, `out` its contents after the call, and the consumer fills that shadow with zeros
+after the pullback.  Without `overwrites` no argument is written, and results alias nothing.
+With `forward=`, that function is called in the forward instead of the user's: it takes the same arguments
+and returns `(result, *residuals)`; they are `ArrayCall.outs`, in this order.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Literal
+
+import numba
+from numba import types
+
+from splitad.errors import SplitadError
+from splitad.rules.namespace import NAMES
+
+Fn = Callable[..., Any]
+
+
+class RuleError(SplitadError):
+    """A rule that is malformed, or registered twice."""
+
+
+# ---- scalar rules ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Adjoint:
+    """What to give instead of a partial: the complete contribution to the operand; `d` is d_out."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Partial:
+    """A partial derivative as text.
+
+    needs: the arguments and "out" that it names.  constant: it names none (a number).
+    bounded: it is a choice between numbers, hence finite whatever the operands: a zero cotangent
+    times it is zero without a guard.  adjoint: the text is the whole contribution, over `d` too.
+    helpers: what it calls, by name, apart from builtins; inject these as globals.
+    """
+
+    text: str
+    needs: tuple[str, ...]
+    constant: bool
+    bounded: bool
+    adjoint: bool
+    helpers: tuple[tuple[str, Any], ...] = field(compare=False)
+
+    def render(self, names: Mapping[str, str]) -> str:
+        """The text with arguments, `out` and `d` replaced by what they are called at the place of use."""
+        pieces, at = [], 0
+        for start, end, name in _name_spans(self.text):
+            if name in names:
+                new = names[name]
+                pieces += [self.text[at:start], new if new.isidentifier() else f"({new})"]
+                at = end
+        return "".join([*pieces, self.text[at:]])
+
+
+@dataclass(frozen=True)
+class ScalarRule:
+    """The derivative of a pure function of scalars.
+
+    kind "zero" has neither params nor partials and serves any number of arguments; "linear" has
+    constant partials only.  cheap: cost of *calling the function again* (arithmetic, not a
+    transcendental).  samples: points at which the tests compare with finite differences.
+    """
+
+    name: str
+    primals: tuple[Fn, ...]
+    params: tuple[str, ...]
+    partials: tuple[Partial | None, ...]
+    complex_partials: tuple[Partial | None, ...]
+    kind: Literal["general", "linear", "zero"]
+    cheap: bool
+    samples: tuple[tuple[Any, ...], ...] = ()
+
+    def partials_for(self, is_complex: bool) -> tuple[Partial | None, ...]:
+        """The partials to use; is_complex: an operand or the result is complex."""
+        return self.complex_partials if is_complex else self.partials
+
+
+_scalar: dict[Fn, ScalarRule] = {}
+_array: dict[Fn, ArrayRule] = {}
+_refused: dict[Fn, str] = {}
+
+
+def scalar(
+    name: str,
+    primals: Sequence[Fn],
+    params: str,
+    *,
+    samples: Iterable[tuple[Any, ...]],
+    cheap: bool = False,
+    helpers: Mapping[str, Any] | None = None,
+    **partials: str | Adjoint | None,
+) -> ScalarRule:
+    """Register a rule: one ``d<param>=`` for each parameter (None: no derivative in it).
+
+    ``complex_d<param>=`` is used for complex values; by default the same with cmath for math.
+    helpers: further names that the texts may use.
+    """
+    names = tuple(params.split())
+    _check_params(name, names)
+    known = {f"{c}d{p}" for p in names for c in ("", "complex_")}
+    for given in partials:
+        if given not in known:
+            raise RuleError(f"rule {name}: {given}= does not belong to a parameter of ({params})")
+    extra = dict(helpers or {})
+    real: list[Partial | None] = []
+    complex_: list[Partial | None] = []
+    for p in names:
+        if f"d{p}" not in partials:
+            raise RuleError(f"rule {name}: d{p}= is missing; d{p}=None says that there is no derivative")
+        text = partials[f"d{p}"]
+        real.append(_partial(name, names, text, extra))
+        if isinstance(text, str):
+            text = text.replace("cmath.", "math.").replace("math.", "cmath.")
+        complex_.append(_partial(name, names, partials.get(f"complex_d{p}", text), extra))
+    points = tuple(tuple(s) for s in samples)
+    if not points:
+        raise RuleError(f"rule {name}: it has no samples, so no test would check it")
+    if any(len(s) != len(names) for s in points):
+        raise RuleError(f"rule {name}: a sample needs one value for each of ({params})")
+    present = [p for p in real + complex_ if p is not None]
+    if not present:
+        raise RuleError(f"rule {name}: it has no partial at all; use zero()")
+    kind: Literal["general", "linear"] = (
+        "linear" if all(p.constant and not p.adjoint for p in present) else "general"
+    )
+    return _add(
+        ScalarRule(name, tuple(primals), names, tuple(real), tuple(complex_), kind, cheap, points)
+    )
+
+
+def linear(
+    name: str,
+    primals: Sequence[Fn],
+    params: str,
+    coefficients: Sequence[float],
+    *,
+    samples: Iterable[tuple[Any, ...]],
+) -> ScalarRule:
+    """Register a function that is linear (or affine) in its arguments, with these coefficients."""
+    names = params.split()
+    if len(names) != len(coefficients):
+        raise RuleError(f"rule {name}: {len(coefficients)} coefficients for ({params})")
+    texts = {f"d{p}": repr(float(c)) for p, c in zip(names, coefficients, strict=True)}
+    return scalar(name, primals, params, samples=samples, cheap=True, **texts)
+
+
+def zero(name: str, primals: Sequence[Fn], *, cheap: bool = True) -> ScalarRule:
+    """Register a function whose derivative is zero wherever it has one."""
+    return _add(ScalarRule(name, tuple(primals), (), (), (), "zero", cheap))
+
+
+def refuse(primals: Sequence[Fn], reason: str) -> None:
+    """Say why a function has no rule, and what to do instead."""
+    for fn in primals:
+        _check_new(str(fn), fn)
+        _refused[fn] = reason
+
+
+def scalar_rule(fn: Fn) -> ScalarRule | None:
+    """The rule of fn as a function of scalars, or None."""
+    return _scalar.get(fn)
+
+
+def refusal(fn: Fn) -> str | None:
+    """Why fn is refused, where that has been said with `refuse`."""
+    return _refused.get(fn)
+
+
+def scalar_rules() -> tuple[ScalarRule, ...]:
+    """All scalar rules, each once, in the order of registration."""
+    return tuple(dict.fromkeys(_scalar.values()))
+
+
+def array_rules() -> tuple[ArrayRule, ...]:
+    """All array rules, each once, in the order of registration."""
+    return tuple(dict.fromkeys(_array.values()))
+
+
+# ---- array rules -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Need:
+    """A parameter of a pullback.
+
+    kind "contents", "shape", "shadow": of argument `index`; "out", "d_out": of the result;
+    "residual": `index` into ArrayCall.outs; "static": the static argument `name`.
+    """
+
+    kind: Literal["contents", "shape", "shadow", "out", "d_out", "residual", "static"]
+    name: str
+    index: int
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayRule:
+    """The derivative of a function that takes arrays; the module's docstring has the protocol."""
+
+    name: str
+    primals: tuple[Fn, ...]
+    params: tuple[str, ...]
+    pullback: Fn
+    call: tuple[Need, ...]
+    needed_by: Mapping[str, tuple[str, ...]]
+    overwrites: int | None
+    forward: Fn | None
+    residual: tuple[str, ...]
+    static: tuple[str, ...]
+    check: Callable[[tuple[types.Type, ...], Mapping[str, Any]], str | None] | None
+
+    @property
+    def reads(self) -> tuple[int, ...]:
+        """Positions of the arguments whose contents the function reads."""
+        return tuple(i for i in range(len(self.params)) if i != self.overwrites)
+
+    @property
+    def writes(self) -> tuple[int, ...]:
+        """Positions of the arguments that the function writes, if they are given."""
+        return () if self.overwrites is None else (self.overwrites,)
+
+    def saves(self, active: Sequence[bool]) -> tuple[str, ...]:
+        """Names of the parameters of `call` that must be saved, of kinds contents, shape, out, residual.
+
+        active: for each argument of the call, whether it is.
+        """
+        on = {p for p, is_on in zip(self.params, active, strict=False) if is_on}
+        if self.overwrites is not None and len(active) > self.overwrites:
+            on.discard(self.params[self.overwrites])
+        kinds = ("contents", "shape", "out", "residual")
+        return tuple(
+            n.name
+            for n in self.call
+            if n.kind in kinds and (n.name not in self.needed_by or on & set(self.needed_by[n.name]))
+        )
+
+    def accepts(self, argtypes: Sequence[types.Type], static: Mapping[str, Any]) -> str | None:
+        """None, or why the rule cannot handle these argument types and static arguments."""
+        fewest = len(self.params) - (self.overwrites is not None)
+        if not fewest <= len(argtypes) <= len(self.params):
+            return f"{self.name} takes ({', '.join(self.params)}), not {len(argtypes)} arguments"
+        for name in static:
+            if name not in self.static:
+                return f"the argument {name}= of {self.name} has no derivative rule"
+        return self.check(tuple(argtypes), static) if self.check is not None else None
+
+
+def array(
+    name: str,
+    primals: Sequence[Fn],
+    params: str,
+    *,
+    pullback: Fn,
+    needed_by: Mapping[str, str] | None = None,
+    overwrites: int | None = None,
+    forward: Fn | None = None,
+    residual: str = "",
+    static: str = "",
+    check: Callable[[tuple[types.Type, ...], Mapping[str, Any]], str | None] | None = None,
+) -> ArrayRule:
+    """Register a rule for a function of arrays; see the module's docstring.
+
+    check: a function of (argument types, static arguments) that says why these cannot be handled, or
+    None where they can.
+    """
+    names, extra, fixed = tuple(params.split()), tuple(residual.split()), tuple(static.split())
+    _check_params(name, names + extra + fixed)
+    if overwrites is not None and overwrites != len(names) - 1:
+        raise RuleError(f"rule {name}: only the last argument can be one that is overwritten")
+    if bool(extra) and forward is None:
+        raise RuleError(f"rule {name}: a residual needs a forward= that returns it")
+    call = tuple(
+        _need(name, p, names, extra, fixed)
+        for p in inspect.signature(getattr(pullback, "py_func", pullback)).parameters
+    )
+    if not any(n.kind == "d_out" for n in call):
+        raise RuleError(f"rule {name}: its pullback has no parameter d_out")
+    if not any(n.kind == "shadow" for n in call):
+        raise RuleError(f"rule {name}: its pullback adds into no argument (d_{names[0]}, say)")
+    uses = {k: tuple(v.split()) for k, v in (needed_by or {}).items()}
+    for key, by in uses.items():
+        if key not in {n.name for n in call} or not set(by) <= set(names):
+            raise RuleError(f"rule {name}: needed_by names {key!r}: {' '.join(by)!r}, which are not its own")
+    rule = ArrayRule(
+        name, tuple(primals), names, pullback, call, uses, overwrites, forward, extra, fixed, check
+    )
+    _check_primals(name, rule.primals)
+    for fn in rule.primals:
+        _check_new(name, fn, _array)
+    _array.update(dict.fromkeys(rule.primals, rule))
+    return rule
+
+
+def array_rule(fn: Fn) -> ArrayRule | None:
+    """The rule of fn as a function of arrays, or None."""
+    return _array.get(fn)
+
+
+@cache
+def jitted(rule: ArrayRule) -> Any:
+    """The pullback as an njit function; compiled when it is first called."""
+    return _njit(rule.pullback)
+
+
+@cache
+def jitted_forward(rule: ArrayRule) -> Any:
+    """The forward of a rule that has one, as an njit function."""
+    assert rule.forward is not None
+    return _njit(rule.forward)
+
+
+def _njit(fn: Fn) -> Any:
+    return fn if hasattr(fn, "py_func") else numba.njit(error_model="numpy")(fn)
+
+
+# ---- checks ----------------------------------------------------------------------------------------
+
+
+def _need(
+    rule: str, p: str, names: tuple[str, ...], residual: tuple[str, ...], static: tuple[str, ...]
+) -> Need:
+    """What parameter p of a pullback stands for."""
+    if p == "d_out":
+        return Need("d_out", p, 0)
+    if p in residual:
+        return Need("residual", p, 1 + residual.index(p))
+    if p in static:
+        return Need("static", p, static.index(p))
+    if p in names:
+        return Need("contents", p, names.index(p))
+    if p == "out":
+        return Need("out", p, 0)
+    if p.startswith("d_") and p[2:] in names:
+        return Need("shadow", p, names.index(p[2:]))
+    if p.startswith("shape_") and p[6:] in names:
+        return Need("shape", p, names.index(p[6:]))
+    raise RuleError(f"rule {rule}: its pullback has a parameter {p}, which stands for nothing")
+
+
+def _check_params(rule: str, names: tuple[str, ...]) -> None:
+    reserved = {"d", "out", "d_out", "math", "cmath"}
+    if not names or len(set(names)) < len(names) or not all(n.isidentifier() for n in names):
+        raise RuleError(f"rule {rule}: {names} are not distinct parameter names")
+    if clash := reserved & set(names):
+        raise RuleError(f"rule {rule}: a parameter cannot be called {', '.join(sorted(clash))}")
+
+
+def _check_primals(rule: str, primals: tuple[Fn, ...]) -> None:
+    if not primals or not all(callable(fn) for fn in primals):
+        raise RuleError(f"rule {rule}: it must name the functions that it is for")
+
+
+def _check_new(rule: str, fn: Fn, table: Mapping[Fn, Any] = _scalar) -> None:
+    if fn in table or fn in _refused:
+        raise RuleError(f"rule {rule}: {fn!r} has a rule already")
+
+
+def _add(rule: ScalarRule) -> ScalarRule:
+    _check_primals(rule.name, rule.primals)
+    for fn in rule.primals:
+        _check_new(rule.name, fn)
+    _scalar.update(dict.fromkeys(rule.primals, rule))
+    return rule
+
+
+def _name_spans(text: str) -> list[tuple[int, int, str]]:
+    """Where the names in an expression are; texts are ASCII, so byte offsets are offsets."""
+    tree = ast.parse(text, mode="eval")
+    found = [n for n in ast.walk(tree) if isinstance(n, ast.Name)]
+    return sorted((n.col_offset, n.end_col_offset or 0, n.id) for n in found)
+
+
+def _is_number(node: ast.expr) -> bool:
+    if isinstance(node, ast.UnaryOp):
+        return _is_number(node.operand)
+    return isinstance(node, ast.Constant)
+
+
+def _is_bounded(node: ast.expr) -> bool:
+    if isinstance(node, ast.IfExp):
+        return _is_bounded(node.body) and _is_bounded(node.orelse)
+    return _is_number(node)
+
+
+def _partial(
+    rule: str, params: tuple[str, ...], given: str | Adjoint | None, extra: Mapping[str, Any]
+) -> Partial | None:
+    if given is None:
+        return None
+    adjoint = isinstance(given, Adjoint)
+    text = given.text if isinstance(given, Adjoint) else given
+    try:
+        body = ast.parse(text, mode="eval").body
+    except SyntaxError as error:
+        raise RuleError(f"rule {rule}: {text!r} is not an expression") from error
+    if not text.isascii() or "\n" in text:
+        raise RuleError(f"rule {rule}: {text!r} is not one line of ASCII")
+    used = dict.fromkeys(name for _, _, name in _name_spans(text))
+    values = (*params, "out")
+    allowed = {**NAMES, **extra}
+    for name in used:
+        if name not in values and name not in allowed and not (adjoint and name == "d"):
+            raise RuleError(
+                f"rule {rule}: {text!r} names {name}, which is neither a parameter ({' '.join(params)}), "
+                "nor out, nor a helper"
+            )
+    needs = tuple(n for n in used if n in values)
+    helpers = tuple((n, allowed[n]) for n in used if n not in values and n in allowed)
+    return Partial(
+        text,
+        needs,
+        constant=not adjoint and _is_number(body),
+        bounded=not adjoint and _is_bounded(body),
+        adjoint=adjoint,
+        helpers=tuple((n, v) for n, v in helpers if v is not None),
+    )
