@@ -20,6 +20,10 @@ when the last reference to it goes, the block goes back to the pool.
     nbytes_of(a) -> int                         what a snapshot of it takes
     load_at, store_at, add_at                   see columns.py
 
+A column or a view does not keep the tape alive, and Numba drops a variable after its last use: whoever
+calls tape_new must use the handle once more after the last access (code that gets it as an argument need
+not, its caller holds it).
+
 Addresses and offsets are int64.  Nothing here checks that the tape has room: the generated code reserves
 first.  Blocks are 64-byte aligned; columns need not be, a column at an offset that is a multiple of its item
 size is fastest and one that is not is an error in the layout.

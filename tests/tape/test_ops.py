@@ -140,7 +140,9 @@ def test_snapshot_of_record_fields_and_of_records() -> None:
         snapshot(tape[0], 0, r)
         snapshot(tape[0], 512, r.x)
         restore(tape[0], 0, out)
-        return snapshot_view(tape[0], 512, r.shape, np.float64).sum()
+        total = snapshot_view(tape[0], 512, r.shape, np.float64).sum()
+        tape[2] = 1024  # alive until here
+        return total
 
     r = np.zeros(7, record)
     r["x"], r["k"] = np.arange(7), 3

@@ -89,6 +89,7 @@ def test_threads() -> None:
             c = column(tape[0], 0, np.int64)
             for k in range(0, n, 64):
                 bad += c[k] != seed * 1000 + r
+            tape[2] = 8 * n  # alive until here
         return bad
 
     work(0, 1)
@@ -122,7 +123,9 @@ def test_code_from_a_disk_cache_finds_the_pool(tmp_path: Path) -> None:
                 c = column(tape[0], 0, np.float64)
                 for k in range(n):
                     c[k] = k
-                return c[n - 1]
+                last = c[n - 1]
+                tape[2] = 8 * n  # alive until here
+                return last
 
             if __name__ == "__main__":
                 assert run(100000) == 99999.0
