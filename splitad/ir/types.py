@@ -1,30 +1,55 @@
-"""Questions about types that Numba itself answers; the place for its private names in the IR's world."""
+"""What Numba's own typing says of an operation: the scalar types that a result has.
+
+One of the few places where private names of Numba are used.
+"""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numba
 import numpy as np
 from numba.core import types
+from numba.core.errors import NumbaError
 from numba.core.registry import cpu_target
+from numba.np import numpy_support
 
 
-def unify(*members: types.Type) -> types.Type | None:
-    """The type that Numba gives a variable that is assigned all of these; None where there is none."""
-    kinds = tuple(dict.fromkeys(types.unliteral(member) for member in members))
-    return kinds[0] if len(kinds) == 1 else _unify(kinds)
+@lru_cache(maxsize=4096)
+def scalar_result(fn: Callable[..., Any], argtypes: tuple[types.Type, ...]) -> types.Type | None:
+    """The type of ``fn(*args)`` for scalars of these types, as Numba infers it; None if it does not."""
+    context = cpu_target.typing_context
+    context.refresh()
+    try:
+        function = context.resolve_value_type(fn)
+        signature = function.get_call_type(context, tuple(map(types.unliteral, argtypes)), {})
+    except NumbaError:
+        return None
+    return None if signature is None else types.unliteral(signature.return_type)
 
 
-@functools.lru_cache(maxsize=4096)
-def _unify(kinds: tuple[types.Type, ...]) -> types.Type | None:
-    found: types.Type | None = cpu_target.typing_context.unify_types(*kinds)
-    return found
+@lru_cache(maxsize=4096)
+def ufunc_loop(
+    ufunc: np.ufunc, argtypes: tuple[types.Type, ...]
+) -> tuple[tuple[types.Type, ...], types.Type] | None:
+    """The loop that Numba picks for a ufunc: (types of the inputs, type of the result).
+
+    argtypes: the element types of the inputs, then of an explicit output if there is one.
+    """
+    loop = numpy_support.ufunc_find_matching_loop(ufunc, tuple(map(types.unliteral, argtypes)))
+    if loop is None or len(loop.outputs) != 1:
+        return None
+    return tuple(loop.inputs), loop.outputs[0]
 
 
-@functools.lru_cache(maxsize=8192)
+def unify(argtypes: Sequence[types.Type]) -> types.Type | None:
+    """The type that holds values of all these types, as Numba unifies them; None if there is none."""
+    return cpu_target.typing_context.unify_types(*map(types.unliteral, argtypes))
+
+
+@lru_cache(maxsize=8192)
 def signature(
     fn: Callable[..., Any], args: tuple[types.Type, ...]
 ) -> tuple[types.Type, tuple[types.Type, ...]] | None:
@@ -36,7 +61,7 @@ def signature(
             found = context.resolve_function_type(fn, args, {})
         else:
             found = context.resolve_function_type(context.resolve_value_type(fn), args, {})
-    except numba.core.errors.NumbaError:
+    except NumbaError:
         return None
     if found is None:
         return None
@@ -69,6 +94,6 @@ def dtype_of(fn: object) -> types.Type | None:
         if issubclass(fn, np.generic) and not issubclass(fn, (np.flexible, np.object_)):
             try:
                 return numba.from_dtype(np.dtype(fn))
-            except (numba.core.errors.NumbaError, TypeError):
+            except (NumbaError, TypeError):
                 return None
     return None
