@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import os
+import pkgutil
 import re
 import subprocess
 import sys
@@ -14,6 +16,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+import splitad.rules
+from splitad.rules import registry
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
@@ -51,6 +56,18 @@ def the_map() -> str:
     return "\n".join(lines)
 
 
+def the_rules() -> str:
+    """Every rule of the registry, by kind."""
+    for found in pkgutil.iter_modules(splitad.rules.__path__):
+        importlib.import_module(f"splitad.rules.{found.name}")
+    names: dict[str, list[str]] = {}
+    kinds = {"general": "a derivative", "linear": "a constant derivative", "zero": "derivative zero"}
+    for rule in registry.scalar_rules():
+        names.setdefault(f"scalars, {kinds[rule.kind]}", []).append(rule.name)
+    names["arrays"] = [rule.name for rule in registry.array_rules()]
+    return "\n".join(f"- {k}: {', '.join(sorted(set(v)))}" for k, v in names.items() if v)
+
+
 def error_text() -> str:
     """What examples/errors.py prints for its first fault."""
     text = _run(str(ROOT / "examples" / "errors.py"))
@@ -83,6 +100,10 @@ def _hold(section: str, wanted: str, update: bool) -> None:
 
 def test_map(request: pytest.FixtureRequest) -> None:
     _hold("map", the_map(), request.config.getoption("--update-golden"))
+
+
+def test_rules(request: pytest.FixtureRequest) -> None:
+    _hold("rules", the_rules(), request.config.getoption("--update-golden"))
 
 
 def test_error(request: pytest.FixtureRequest) -> None:
