@@ -46,6 +46,14 @@ class Builder:
         finally:
             self._blocks.pop()
 
+    def scope(self) -> object:
+        """The block being written, as something to ask `in_scope` about later."""
+        return self._blocks[-1]
+
+    def in_scope(self, scope: object) -> bool:
+        """Whether values defined in that block can be used here."""
+        return any(block is scope for block in self._blocks)
+
     @property
     def root(self) -> tuple[ir.Stmt, ...]:
         return tuple(self._blocks[0])
