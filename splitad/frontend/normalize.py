@@ -1,0 +1,314 @@
+"""Brings a function into the normalised form (see normal.py): statements.
+
+Expressions are in expressions.py, loops and comprehensions in loops.py, inner functions in closures.py.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from splitad.frontend import closures
+from splitad.frontend.closures import Inner
+from splitad.frontend.emit import mangled
+from splitad.frontend.loops import Loops
+from splitad.frontend.normal import NormalFunction
+from splitad.frontend.scopes import local_names, own_nodes, parameters
+from splitad.frontend.source import Source
+
+
+def normalize(
+    source: Source, pyfunc: Callable[..., Any], types: dict[str, Any] | None = None
+) -> NormalFunction:
+    """The normalised form of a function whose syntax has passed the fence."""
+    node = source.node
+    locals_ = {mangled(n, source.class_name) for n in local_names(node)}
+    made = Statements(pyfunc.__qualname__, source.file, pyfunc, locals_, source.class_name)
+    made.inner = {}
+    return made.function(node, parameters(node.args), types or {})
+
+
+class Statements(Loops):
+    """One function being normalised."""
+
+    counts: Counter[str]
+
+    def function(self, node: closures.Function, params: list[str], types: Any) -> NormalFunction:
+        self.counts = _bindings(node)
+        body = node.body if isinstance(node.body, list) else [ast.copy_location(ast.Return(node.body), node.body)]
+        self.at = node
+        with self.block() as stmts:
+            self.run(body)
+        vararg = node.args.vararg
+        names = [self.renamed(p) for p in params if vararg is None or p != vararg.arg]
+        return NormalFunction(
+            name=self.name,
+            args=names,
+            body=stmts,
+            globals=self.pyfunc.__globals__,
+            pyfunc=self.pyfunc,
+            file=self.file,
+            vararg=None if vararg is None else self.renamed(vararg.arg),
+            helpers=self.helpers,
+            locals=types,
+        )
+
+    def run(self, stmts: Sequence[ast.stmt]) -> None:
+        for stmt in stmts:
+            handler = _STATEMENTS.get(type(stmt))
+            if handler is None:
+                self.refuse(f"{type(stmt).__name__} statements are not supported.", stmt)
+            with self.located(stmt):
+                handler(self, stmt)
+
+    # ---- assignments ---------------------------------------------------------------------------
+
+    def assignment(self, stmt: ast.Assign) -> None:
+        if isinstance(stmt.value, ast.Lambda) and self.names_lambda(stmt):
+            return
+        value = self.flat(stmt.value)
+        if len(stmt.targets) > 1 or not isinstance(stmt.targets[0], ast.Name):
+            value = self.as_atom(value)
+        for k, target in enumerate(stmt.targets):
+            self.assign_target(target, self.stable(value, stmt.targets[k:]))
+
+    def annotated(self, stmt: ast.AnnAssign) -> None:
+        if stmt.value is not None:
+            self.assign_target(stmt.target, self.flat(stmt.value))
+
+    def assign_target(self, target: ast.expr, value: ast.expr) -> None:
+        """target = value, where value is a one-operation expression."""
+        if isinstance(target, ast.Name):
+            self.assign(self.renamed(target.id), value)
+        elif isinstance(target, ast.Subscript):
+            value = self.as_atom(value)
+            base, index = self.place_of(target, [])
+            self.emit(ast.Assign([ast.Subscript(base, index, ast.Store())], value))
+        elif isinstance(target, ast.Attribute):
+            value = self.as_atom(value)
+            field = self.attribute_name(target.attr)
+            self.emit(ast.Assign([ast.Attribute(self.atom(target.value), field, ast.Store())], value))
+        elif isinstance(target, ast.Tuple | ast.List):
+            self.unpack(target.elts, self.as_atom(value))
+        else:
+            self.refuse("This target of an assignment is not supported.", target)
+
+    def unpack(self, targets: list[ast.expr], value: Any) -> None:
+        if all(isinstance(t, ast.Name) for t in targets):
+            names = [self.renamed(t.id) for t in targets if isinstance(t, ast.Name)]
+        else:
+            names = [self.fresh() for _ in targets]
+        stores: list[ast.expr] = [ast.Name(n, ast.Store()) for n in names]
+        self.emit(ast.Assign([ast.Tuple(stores, ast.Store())], value))
+        for target, name in zip(targets, names, strict=True):
+            if not (isinstance(target, ast.Name) and self.renamed(target.id) == name):
+                self.assign_target(target, self.read(name))
+
+    def place_of(self, target: ast.Subscript, later: Sequence[ast.AST]) -> tuple[ast.expr, ast.expr]:
+        base = self.stable(self.atom(target.value), [target.slice, *later])
+        return base, self.index(target.slice)
+
+    def augmented(self, stmt: ast.AugAssign) -> None:
+        target = stmt.target
+        if isinstance(target, ast.Name):
+            if self.stable(name := self.read(self.renamed(target.id)), [stmt.value]) is not name:
+                self.refuse("The value rebinds the variable that is being added to.", stmt.value)
+            value = self.atom(stmt.value)
+            self.emit(ast.AugAssign(ast.Name(name.id, ast.Store()), stmt.op, value))
+            return
+        # the place and its old value come first, then the right-hand side
+        store: ast.expr
+        if isinstance(target, ast.Subscript):
+            base, index = self.place_of(target, [stmt.value])
+            old = self.temp(ast.Subscript(base, index, ast.Load()))
+            store = ast.Subscript(base, index, ast.Store())
+        else:
+            field = self.attribute_name(target.attr)
+            base = self.stable(self.atom(target.value), [stmt.value])
+            old = self.temp(ast.Attribute(base, field, ast.Load()))
+            store = ast.Attribute(base, field, ast.Store())
+        value = self.atom(stmt.value)
+        self.emit(ast.AugAssign(ast.Name(old.id, ast.Store()), stmt.op, value))
+        back = ast.Assign([store], old)
+        back.writeback = True  # type: ignore[attr-defined]
+        self.emit(back)
+
+    # ---- control flow --------------------------------------------------------------------------
+
+    def if_(self, stmt: ast.If) -> None:
+        test = self.test(stmt.test)
+        if isinstance(test, ast.Constant):
+            self.run(stmt.body if test.value else stmt.orelse)
+            return
+        with self.block() as body:
+            self.run(stmt.body)
+        with self.block() as orelse:
+            self.run(stmt.orelse)
+        self.emit(ast.If(test, body, orelse))
+
+    def while_(self, stmt: ast.While) -> None:
+        at = self.at
+        with self.block() as body:
+            test = self.test(stmt.test)
+            if isinstance(test, ast.Constant) and not test.value:
+                test = self.temp(test)
+            if not isinstance(test, ast.Constant):
+                check = ast.If(test, [ast.Pass()], [ast.Break()])
+                check.loop_test = True  # type: ignore[attr-defined]
+                self.emit(check)
+            self.run(stmt.body)
+        with self.block() as orelse:
+            if not isinstance(test, ast.Constant):
+                self.run(stmt.orelse)
+        self.at = at
+        self.emit(ast.While(ast.Constant(True), body, orelse))
+
+    def for_(self, stmt: ast.For) -> None:
+        items = self.items(stmt.iter, [stmt.target, *stmt.body])
+        orelse = (lambda: self.run(stmt.orelse)) if stmt.orelse else None
+        self.loop(stmt.target, items, lambda: self.run(stmt.body), orelse)
+
+    def return_(self, stmt: ast.Return) -> None:
+        if stmt.value is None:
+            self.emit(ast.Return(None))
+            return
+        value = self.atom(stmt.value)
+        is_none = isinstance(value, ast.Constant) and value.value is None
+        self.emit(ast.Return(None if is_none else value))
+
+    def jump(self, stmt: ast.stmt) -> None:
+        self.emit(type(stmt)())
+
+    def raise_(self, stmt: ast.Raise) -> None:
+        if stmt.exc is None or stmt.cause is not None:
+            self.refuse("raise ... from and a bare raise are not supported.", stmt)
+        call = stmt.exc if isinstance(stmt.exc, ast.Call) else None
+        cls = call.func if call is not None else stmt.exc
+        known = self.static(cls)
+        if not (isinstance(known, type) and issubclass(known, BaseException)):
+            self.refuse(
+                f"{ast.unparse(cls)} is not known to be an exception class.",
+                cls,
+                "Write the class itself after raise.",
+            )
+        name: ast.expr = self.helper(ast.unparse(cls).rpartition(".")[2], known)
+        if call is None:
+            self.emit(ast.Raise(name, None))
+            return
+        if call.keywords or any(isinstance(a, ast.Starred) for a in call.args):
+            self.refuse("An exception takes positional arguments only.", call)
+        self.emit(ast.Raise(ast.Call(name, self.atoms(call.args), []), None))
+
+    def assert_(self, stmt: ast.Assert) -> None:
+        if not __debug__:  # python -O: the compiler drops them, so must we
+            return
+        test = self.test(stmt.test)
+        if isinstance(test, ast.Constant):
+            if test.value:
+                return
+            test = self.temp(test)
+        with self.block() as failed:
+            exc: ast.expr = self.builtin("AssertionError")
+            if stmt.msg is not None:
+                exc = ast.Call(exc, [self.atom(stmt.msg)], [])
+            self.emit(ast.Raise(exc, None))
+        self.emit(ast.If(test, [self.place(ast.Pass())], failed))
+
+    # ---- the rest ------------------------------------------------------------------------------
+
+    def expression(self, stmt: ast.Expr) -> None:
+        if isinstance(stmt.value, ast.Constant):
+            return
+        flat = self.flat(stmt.value)
+        if isinstance(flat, ast.Call):
+            self.emit(ast.Expr(flat))
+        else:
+            self.as_atom(flat)
+
+    def delete(self, stmt: ast.Delete) -> None:
+        for target in stmt.targets:
+            if not isinstance(target, ast.Name):
+                self.refuse("del is supported for names only.", target)
+
+    def nothing(self, stmt: ast.stmt) -> None:
+        pass
+
+    # ---- inner functions -----------------------------------------------------------------------
+
+    def define(self, stmt: ast.FunctionDef) -> None:
+        if stmt.decorator_list:
+            self.refuse("A decorated inner function is not supported.", stmt)
+        self.name_inner(stmt.name, stmt)
+
+    def names_lambda(self, stmt: ast.Assign) -> bool:
+        target = stmt.targets[0]
+        if len(stmt.targets) > 1 or not isinstance(target, ast.Name):
+            return False
+        assert isinstance(stmt.value, ast.Lambda)
+        self.name_inner(target.id, stmt.value)
+        return True
+
+    def name_inner(self, name: str, node: closures.Function) -> None:
+        renamed = self.renamed(name)
+        if self.counts[renamed] > 1:
+            self.refuse(
+                f"{name} is bound more than once, once to an inner function.", node, "Use two names."
+            )
+        self.inner[renamed] = self.lift(node, name)
+
+    def lambda_(self, expr: ast.Lambda) -> ast.expr:
+        return self.inner_value(expr, self.lift(expr, "lambda"))
+
+    def lift(self, node: closures.Function, title: str) -> Inner:
+        closures.check_parameters(self, node)
+        captured = closures.captures(self, self.inner, node)
+        if title in captured:
+            self.refuse(f"The inner function {title} calls itself.", node, "Move it out.")
+        defaults = closures.constant_defaults(self, node)
+        params = closures.inner_parameters(captured, node)
+        name = f"{self.name}.{title}"
+        own = {mangled(n, self.class_name) for n in {*local_names(node), *captured}}
+        made = Statements(name, self.file, self.pyfunc, own, self.class_name)
+        made.inner = {
+            known: Inner(i.title, i.helper, i.dispatcher, {u: made.renamed(u) for u in i.captured})
+            for known, i in self.inner.items()
+            if known not in own
+        }
+        made.helpers = {i.helper: i.dispatcher for i in made.inner.values()}
+        normal = made.function(node, params, {})
+        return closures.make_inner(self, title, captured, normal, defaults)
+
+
+def _bindings(node: closures.Function) -> Counter[str]:
+    """How often each name is bound."""
+    counts = Counter(parameters(node.args))
+    body = node.body if isinstance(node.body, list) else [node.body]
+    for part in body:
+        for found in own_nodes(part):
+            if isinstance(found, ast.Name) and isinstance(found.ctx, ast.Store):
+                counts[found.id] += 1
+            elif isinstance(found, ast.FunctionDef):
+                counts[found.name] += 1
+    return counts
+
+
+_STATEMENTS: dict[type, Callable[[Any, Any], None]] = {
+    ast.Assign: Statements.assignment,
+    ast.AnnAssign: Statements.annotated,
+    ast.AugAssign: Statements.augmented,
+    ast.If: Statements.if_,
+    ast.While: Statements.while_,
+    ast.For: Statements.for_,
+    ast.Return: Statements.return_,
+    ast.Break: Statements.jump,
+    ast.Continue: Statements.jump,
+    ast.Raise: Statements.raise_,
+    ast.Assert: Statements.assert_,
+    ast.Expr: Statements.expression,
+    ast.Delete: Statements.delete,
+    ast.Pass: Statements.nothing,
+    ast.Global: Statements.nothing,
+    ast.FunctionDef: Statements.define,
+}

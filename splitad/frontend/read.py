@@ -1,0 +1,29 @@
+"""The front door: from a function to its normalised form, once per function."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+from splitad.frontend.fence import check
+from splitad.frontend.normal import NormalFunction, remembered
+from splitad.frontend.normalize import normalize
+from splitad.frontend.source import python_function, source_of
+
+_KEPT = 512
+_read: OrderedDict[int, NormalFunction] = OrderedDict()  # by id of a function that it keeps alive
+
+
+def read(fn: Callable[..., Any]) -> NormalFunction:
+    """The normalised form of a Python function or njit dispatcher."""
+    pyfunc = python_function(fn)
+    normal = remembered(pyfunc) or _read.get(id(pyfunc))
+    if normal is None:
+        source = source_of(pyfunc)
+        check(source, pyfunc)
+        normal = normalize(source, pyfunc)
+        _read[id(pyfunc)] = normal
+        if len(_read) > _KEPT:
+            _read.popitem(last=False)
+    return normal

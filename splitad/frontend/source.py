@@ -1,0 +1,199 @@
+"""From a function to its syntax tree, with proof that the tree is the code that runs.
+
+The file may have been edited since it was imported, and a line may hold two lambdas.  So the statement
+that was found is compiled again, and bytecode, names and constants are compared with the function's own.
+Equal code means equal behaviour, whatever else the file says.
+"""
+
+from __future__ import annotations
+
+import __future__
+
+import ast
+import functools
+import linecache
+import types
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from splitad.errors import Loc, NoRuleError, UnsupportedError
+
+Definition = ast.FunctionDef | ast.Lambda
+
+_FUTURE = functools.reduce(
+    int.__or__, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
+)
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+_FAR = 1 << 24  # more lines than any file has: marks the definition that is being compiled
+_HINT_FILE = "splitad reads the source: put the function in a file (or a notebook cell) and import it."
+_HINT_EDITED = "The file was edited after it was imported, or a tool rewrote the function: reload it."
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A definition and where it stands."""
+
+    node: Definition
+    file: str
+    class_name: str | None  # the class whose body it is in, which mangles private names
+
+
+def python_function(fn: Callable[..., Any]) -> types.FunctionType:
+    """The Python function behind a function or a dispatcher."""
+    pyfunc = getattr(fn, "py_func", fn)
+    if isinstance(pyfunc, types.MethodType):
+        pyfunc = pyfunc.__func__
+    if isinstance(pyfunc, types.FunctionType):
+        return pyfunc
+    raise NoRuleError(
+        f"{getattr(fn, '__name__', fn)!s} ({type(fn).__name__}) has neither a rule nor Python source.",
+        hint="Register a rule for it with splitad.rule.",
+    )
+
+
+_found: dict[int, tuple[types.CodeType, Source]] = {}  # by id: equal code may stand in two files
+
+
+def source_of(fn: Callable[..., Any]) -> Source:
+    """The definition of a function or dispatcher, proven to be the code that runs."""
+    pyfunc = python_function(fn)
+    code = pyfunc.__code__
+    known = _found.get(id(code))
+    if known is None:
+        known = _found[id(code)] = (code, _find(pyfunc))
+    return known[1]
+
+
+def _find(pyfunc: types.FunctionType) -> Source:
+    code = pyfunc.__code__
+    loc = Loc(code.co_filename, code.co_firstlineno, code.co_qualname)
+    linecache.checkcache(code.co_filename)
+    text = "".join(linecache.getlines(code.co_filename, pyfunc.__globals__))
+    if not text:
+        raise NoRuleError(f"The source of {code.co_qualname} cannot be read.", loc, _HINT_FILE)
+    try:
+        tree = _parse(text)
+    except SyntaxError as error:
+        reason = f"{code.co_filename} does not parse any more: {error.msg}."
+        raise UnsupportedError(reason, loc, _HINT_EDITED) from None
+    candidates = [c for c in _definitions(tree) if _name(c.node) == code.co_name]
+    # where the function was first; then anywhere, since lines above it may have been added
+    candidates.sort(key=lambda c: _first_line(c.node) != code.co_firstlineno)
+    imports = _imports(tree)
+    for candidate in candidates:
+        if _compiles_to(candidate, [*imports, candidate.top], code):
+            return Source(candidate.node, code.co_filename, candidate.class_name)
+    raise UnsupportedError(
+        f"The source of {code.co_qualname} is not what was compiled.", loc, _HINT_EDITED
+    )
+
+
+@functools.lru_cache(maxsize=64)
+def _parse(text: str) -> ast.Module:
+    return ast.parse(text)
+
+
+# ---- candidates ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Candidate:
+    node: Definition
+    top: ast.stmt  # the statement of the module that contains it: decides what names mean
+    class_name: str | None
+
+
+def _definitions(tree: ast.Module) -> Iterator[_Candidate]:
+    for top in tree.body:
+        yield from _within(top, top, None)
+
+
+def _within(node: ast.AST, top: ast.stmt, class_name: str | None) -> Iterator[_Candidate]:
+    if isinstance(node, ast.FunctionDef | ast.Lambda):
+        yield _Candidate(node, top, class_name)
+    if isinstance(node, ast.ClassDef):
+        class_name = node.name
+    for child in ast.iter_child_nodes(node):
+        yield from _within(child, top, class_name)
+
+
+def _name(node: Definition) -> str:
+    return "<lambda>" if isinstance(node, ast.Lambda) else node.name
+
+
+def _first_line(node: Definition) -> int:
+    return _first(node).lineno
+
+
+def _first(node: Definition) -> Any:
+    """The node whose line is the code's first line: the first decorator, if there is one."""
+    decorators = getattr(node, "decorator_list", [])
+    return decorators[0] if decorators else node
+
+
+# ---- the proof -------------------------------------------------------------------------------
+
+
+def _imports(tree: ast.Module) -> list[ast.stmt]:
+    """An import of every name that the module imports: Python calls methods of these differently."""
+    names: set[str] = set()
+    pending: list[ast.AST] = list(tree.body)
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names |= {(a.asname or a.name).partition(".")[0] for a in node.names}
+        elif not isinstance(node, _SCOPES):
+            pending.extend(ast.iter_child_nodes(node))
+    aliases = [ast.alias(name) for name in sorted(names - {"*"})]
+    return [ast.Import(aliases, lineno=1, col_offset=0)] if aliases else []
+
+
+def _compiles_to(candidate: _Candidate, body: list[ast.stmt], code: types.CodeType) -> bool:
+    mark = _first(candidate.node)
+    mark.lineno += _FAR
+    mark.end_lineno += _FAR
+    try:
+        module = ast.fix_missing_locations(ast.Module(body, type_ignores=[]))
+        flags = code.co_flags & _FUTURE
+        compiled = compile(module, code.co_filename, "exec", flags=flags, dont_inherit=True)
+    except (SyntaxError, ValueError):
+        return False
+    finally:
+        mark.lineno -= _FAR
+        mark.end_lineno -= _FAR
+    return any(
+        same_code(found, code)
+        for found in _nested(compiled)
+        if found.co_firstlineno > _FAR and found.co_name == code.co_name
+    )
+
+
+def _nested(code: types.CodeType) -> Iterator[types.CodeType]:
+    yield code
+    for const in code.co_consts:
+        if isinstance(const, types.CodeType):
+            yield from _nested(const)
+
+
+_COMPARED = (
+    "co_name co_code co_names co_varnames co_freevars co_cellvars co_argcount co_posonlyargcount "
+    "co_kwonlyargcount co_flags co_exceptiontable"
+).split()
+
+
+def same_code(one: types.CodeType, other: types.CodeType) -> bool:
+    """Whether two code objects do the same: everything but places in files."""
+    if any(getattr(one, name) != getattr(other, name) for name in _COMPARED):
+        return False
+    return _same_const(one.co_consts, other.co_consts)
+
+
+def _same_const(one: Any, other: Any) -> bool:
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, types.CodeType):
+        return same_code(one, other)
+    if isinstance(one, tuple):
+        return len(one) == len(other) and all(map(_same_const, one, other))
+    return repr(one) == repr(other) if isinstance(one, float | complex) else bool(one == other)

@@ -1,0 +1,189 @@
+"""Types by asking Numba: its own inference runs on the text of the normalised function.
+
+One statement is one line, so the line at which Numba assigns a variable says which statement it is, and
+the type of that version of the variable is the type of the statement.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import types as python_types
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numba
+from numba.core import bytecode, compiler, errors, ir, types, untyped_passes
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.compiler_machinery import PassManager
+from numba.core.registry import cpu_target
+from numba.core.targetconfig import ConfigStack
+from numba.core.typed_passes import NopythonTypeInference
+from numba.core.untyped_passes import ExtractByteCode
+
+from splitad.errors import InternalError, UnsupportedError
+from splitad.frontend.normal import NormalFunction
+from splitad.frontend.render import plain_name, render
+
+_ITERABLE = (types.Array, types.BaseTuple, types.List, types.ListType, types.RangeType)
+
+
+@dataclass(frozen=True, eq=False)
+class Typing:
+    """The types of one function for given argument types."""
+
+    arg_types: tuple[types.Type, ...]
+    return_type: types.Type
+    normal: NormalFunction  # keeps the statements alive, which are known by id
+    _types: dict[tuple[int, str], types.Type] = field(repr=False)
+
+    def type_of(self, stmt: ast.stmt, name: str | None = None) -> types.Type | None:
+        """The type of the variable that the statement assigns (name: which, where it unpacks).
+
+        None where Numba found the statement to be dead, or where it assigns no variable.  May be literal.
+        """
+        if name is None:
+            name = assigned_name(stmt)
+        return None if name is None else self._types.get((id(stmt), name))
+
+
+def assigned_name(stmt: ast.stmt) -> str | None:
+    """The variable that a normalised statement assigns, if it is one."""
+    target = None
+    if isinstance(stmt, ast.Assign):
+        target = stmt.targets[0]
+    elif isinstance(stmt, ast.AugAssign | ast.For):
+        target = stmt.target
+    return target.id if isinstance(target, ast.Name) else None
+
+
+def infer(
+    normal: NormalFunction, argtypes: tuple[types.Type, ...], flags: compiler.Flags | None = None
+) -> Typing:
+    """The types of every statement for these argument types (one per argument of `normal`)."""
+    text, stmts = render(normal)
+    pyfunc = _function(normal, text)
+    try:
+        typed = _infer(pyfunc, tuple(argtypes), flags, dict(normal.locals))
+    except errors.NumbaError as error:
+        raise _explain(normal, argtypes, error, stmts, pyfunc.__code__.co_filename) from error
+    found: dict[tuple[int, str], types.Type] = {}
+    for line, name, type_, value in _assignments(typed, pyfunc.__code__.co_filename):
+        stmt = stmts.get(line)
+        if stmt is None:
+            continue
+        found.setdefault((id(stmt), name), type_)
+        _check_iterable(normal, stmt, value, typed.typemap)
+    return Typing(tuple(argtypes), typed.return_type, normal, found)
+
+
+def _function(normal: NormalFunction, text: str) -> python_types.FunctionType:
+    filename = f"<normalised {normal.name}>"
+    # so that Numba can quote a line in its messages
+    linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
+    scope = {**normal.namespace(), "__name__": normal.pyfunc.__module__}
+    exec(compile(text, filename, "exec"), scope)
+    made = scope[plain_name(normal.name)]
+    assert isinstance(made, python_types.FunctionType)
+    return made
+
+
+# ---- Numba's pipeline, up to type inference ------------------------------------------------------
+
+
+class _Typer(compiler.CompilerBase):
+    """Numba's passes on untyped code, then type inference, and no more."""
+
+    def define_pipelines(self) -> list[PassManager]:
+        untyped = compiler.DefaultPassBuilder.define_untyped_pipeline(self.state)
+        manager = PassManager("splitad typing")
+        manager.passes.extend(p for p in untyped.passes if p[0] not in _SKIPPED)
+        manager.add_pass(NopythonTypeInference, "type inference")
+        manager.finalize()
+        return [manager]
+
+
+# a call stays a call, also of a function with inline="always": the line says whose it is
+_SKIPPED = (untyped_passes.InlineInlinables, untyped_passes.WithLifting)
+
+
+def _infer(
+    pyfunc: Callable[..., Any],
+    argtypes: tuple[types.Type, ...],
+    flags: compiler.Flags | None,
+    locals_: dict[str, Any],
+) -> Any:
+    if flags is None:
+        flags = compiler.Flags()
+        flags.nrt = True  # otherwise no array may be returned
+    with global_compiler_lock:
+        typer = _Typer(
+            cpu_target.typing_context, cpu_target.target_context, None, argtypes, None, flags, locals_
+        )
+        state = typer.state
+        # otherwise every typing error turns into an AttributeError
+        state.status = compiler._CompileStatus(False)
+        state.func_id = bytecode.FunctionIdentity.from_function(pyfunc)
+        ExtractByteCode().run_pass(state)
+        state.lifted, state.lifted_from = (), None
+        with ConfigStack().enter(flags.copy()):
+            for manager in typer.define_pipelines():
+                manager.run(state)
+    return state
+
+
+def _assignments(state: Any, filename: str) -> Any:
+    """(line, variable, type, value) of every assignment to a named variable."""
+    for block in state.func_ir.blocks.values():
+        for inst in block.body:
+            if not isinstance(inst, ir.Assign) or inst.loc.filename != filename:
+                continue
+            if isinstance(inst.value, ir.Expr) and inst.value.op == "phi":
+                continue
+            name = inst.target.name
+            if name not in state.typemap or name.startswith("$"):
+                continue
+            yield inst.loc.line, inst.target.unversioned_name, state.typemap[name], inst.value
+
+
+# ---- refusals --------------------------------------------------------------------------------------
+
+
+def _check_iterable(normal: NormalFunction, stmt: ast.stmt, value: Any, typemap: Any) -> None:
+    """A loop over a container was written as one over 0..len: right for sequences only."""
+    subscript = getattr(stmt, "value", None)
+    if not getattr(subscript, "iterates", False):
+        return
+    owner = getattr(value, "value", None)
+    owner_type = typemap.get(owner.name) if isinstance(owner, ir.Var) else None
+    if owner_type is not None and not isinstance(owner_type, _ITERABLE):
+        raise UnsupportedError(
+            f"A loop over a {owner_type} is not supported.",
+            normal.loc_of(stmt),
+            "Loop over a range, an array, a list or a tuple.",
+        )
+
+
+def _explain(
+    normal: NormalFunction,
+    argtypes: tuple[types.Type, ...],
+    error: errors.NumbaError,
+    stmts: dict[int, ast.stmt],
+    filename: str,
+) -> Exception:
+    """What to raise when Numba rejects the normalised function.
+
+    Code that plain njit rejects too gets Numba's own message about the user's lines.
+    """
+    try:
+        numba.njit(normal.pyfunc, locals=dict(normal.locals)).compile(argtypes)
+    except errors.NumbaError as plain:
+        return plain
+    loc = getattr(error, "loc", None)
+    stmt = stmts.get(loc.line) if loc is not None and loc.filename == filename else None
+    where = normal.loc if stmt is None else normal.loc_of(stmt)
+    first = str(error).strip().splitlines()
+    if stmt is None:
+        return InternalError(f"Numba cannot type the normalised {normal.name}: {error}", where)
+    return UnsupportedError(f"Numba cannot type this in its normalised form: {first[0]}", where)
