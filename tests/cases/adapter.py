@@ -34,10 +34,10 @@ def _compiled(case: Any) -> Any:
 
 def _activities(case: Any) -> list[Any]:
     args = case.script[0][2]({}) if case.kind == "script" else case.args()
-    return [ad.Const if k in case.const else _activity(arg) for k, arg in enumerate(args)]
+    return [ad.Const if k in case.const else activity(arg) for k, arg in enumerate(args)]
 
 
-def _activity(arg: Any) -> Any:
+def activity(arg: Any) -> Any:
     if isinstance(arg, (float, complex, np.floating, np.complexfloating)):
         return ad.Active
     if isinstance(arg, np.ndarray):
