@@ -1,0 +1,245 @@
+"""For every primal value that the reverse pass reads: tape it, recompute it, or load it again.
+
+The choice is a minimum cut of the graph of values: what cannot be computed again is joined to the
+source, what is needed to the sink, cheap pure operations join their operands to their result, and a value
+costs its bytes times how often its block runs.  A load may be repeated in the reverse where the array's
+contents are still known there, from one of
+
+- a frozen global, which never changes;
+- a snapshot: L is the outermost loop around the load in which nothing may write the array; its contents
+  are copied once, behind L, instead of once per load.  L may be the whole function;
+- a reference: an array made in f, out of the caller's reach, that nothing writes after L (or an argument
+  that is only read, where the caller promises not to write it in between): it is kept, not copied.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from numba import types
+
+from splitad.analysis.activity import Activity
+from splitad.analysis.maxflow import INFINITE, FlowGraph
+from splitad.analysis.memory import Memory, is_array
+from splitad.analysis.reverse import Reverse
+from splitad.analysis.scopes import Scope, Scopes
+from splitad.ir import nodes as ir
+from splitad.rules import registry
+from splitad.rules.spelling import cheap
+
+RUNS_PER_LOOP = 30.0  # how often a loop's body is assumed to run
+
+
+@dataclass(frozen=True)
+class Copy:
+    """An array whose contents are kept: behind `after` (a statement), or at the function's end (None).
+
+    by_reference: the array itself is kept alive, nothing is copied.
+    """
+
+    array: ir.Var
+    after: int | None  # identity of the statement
+    by_reference: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """taped: values stored, in the scope that defines them.
+    recomputed: statements repeated at the start of each reversed block, in forward order.
+    copies: whose contents are kept, and where.
+    source: for each load that is repeated, and for each (call, array) that a pullback reads, its Copy
+    (absent: a frozen global)."""
+
+    taped: dict[Scope, tuple[ir.Var, ...]]
+    recomputed: dict[Scope, tuple[ir.Stmt, ...]]
+    copies: tuple[Copy, ...]
+    source: dict[object, Copy]
+
+    def behind(self, stmt: ir.Stmt | None) -> tuple[Copy, ...]:
+        """The copies made directly after stmt, or at the end of the function."""
+        return tuple(c for c in self.copies if c.after == (id(stmt) if stmt is not None else None))
+
+
+@dataclass(frozen=True, eq=False)
+class _Finder:
+    """Finds where an array's contents can be kept."""
+
+    fn: ir.Function
+    where: Scopes
+    memory: Memory
+    stable: frozenset[ir.Var]  # argument arrays that nobody writes between forward and pullback
+
+    def copy_for_load(self, array: ir.Var, scope: Scope) -> Copy | None:
+        """The copy that lets a load in `scope` be repeated; None where it should be taped instead."""
+        loop = self._read_only_around(array, scope)
+        if loop is None:
+            return None
+        owner, outer_depth = loop
+        if scope.depth - outer_depth < array.type.ndim:
+            if not (array in self.stable and owner is None):
+                return None  # the copy would be larger than the loaded values
+        return Copy(array, id(owner) if owner else None, self._by_reference(array, owner))
+
+    def copy_for_call(self, array: ir.Var, call: ir.ArrayCall, scope: Scope) -> Copy:
+        """The copy of what `call` read from array."""
+        loop = self._read_only_around(array, scope)
+        owner = loop[0] if loop is not None else call
+        return Copy(array, id(owner) if owner else None, self._by_reference(array, owner))
+
+    def _read_only_around(self, array: ir.Var, scope: Scope) -> tuple[ir.Stmt | None, int] | None:
+        """The outermost loop around scope (None: the function) that does not write array, and the
+        number of loops around it."""
+        best: tuple[ir.Stmt | None, int] | None = None
+        home = self.where.of[array]
+        for s in scope.chain():
+            if s is home and s.parent is not None:
+                break  # array is not visible outside of s
+            if s.parent is None:
+                if home is s and not any(self.memory.writes_to(array, s)):
+                    best = (None, 0)
+                break
+            if any(self.memory.writes_to(array, s)):
+                break
+            if s.is_loop:
+                assert s.parent is not None
+                best = (s.owner, s.parent.depth)
+        return best
+
+    def _by_reference(self, array: ir.Var, after: ir.Stmt | None) -> bool:
+        if self.where.of[array] is not self.where.root:
+            return False
+        roots = self.memory.base_roots(array)
+        if array in self.stable and after is None:
+            return True
+        if roots & self.memory.escaping or any(root[0] == "arg" for root in roots):
+            return False
+        if after is None:
+            return True
+        position = self.where.position
+        later = (
+            w for w in self.memory.writes_to(array, self.where.root)
+            if position[id(w.stmt)] > position[id(after)]
+        )  # fmt: skip
+        at_root = any(s is after for s in self.where.root.block.stmts)
+        return at_root and not self._written_after(after, later)
+
+    def _written_after(self, after: ir.Stmt, later) -> bool:  # type: ignore[no-untyped-def]
+        inner = {id(s) for s in _nested(after)}
+        return any(id(w.stmt) not in inner for w in later)
+
+
+def _nested(stmt: ir.Stmt):  # type: ignore[no-untyped-def]
+    from splitad.ir.walk import blocks, walk
+
+    for block in blocks(stmt):
+        yield from walk(block)
+
+
+def save_plan(
+    fn: ir.Function,
+    where: Scopes,
+    memory: Memory,
+    active: Activity,
+    needs: Reverse,
+    stable: frozenset[ir.Var] = frozenset(),
+) -> Plan:
+    """stable: argument arrays that the caller promises to leave as they are (and f does not write)."""
+    finder = _Finder(fn, where, memory, stable)
+    reload: dict[ir.Var, Copy | None] = {}
+
+    def inputs(var: ir.Var) -> tuple[ir.Operand, ...] | None:
+        """The operands that var can be computed again from; None where it cannot."""
+        stmt = where.definition[var]
+        if isinstance(stmt, ir.Prim):
+            rule = registry.scalar_rule(stmt.fn)
+            return stmt.args if rule is not None and cheap(rule, stmt.args) else None
+        if isinstance(stmt, ir.Cast):
+            return (stmt.arg,)
+        if isinstance(stmt, ir.Load):
+            if isinstance(stmt.array, ir.Lit):
+                return stmt.index
+            copy = finder.copy_for_load(stmt.array, where.of[var])
+            if copy is not None:
+                reload[var] = copy
+                return stmt.index
+        return None
+
+    def is_counter(var: ir.Var) -> bool:
+        stmt = where.definition[var]
+        return isinstance(stmt, ir.For) and stmt.counter == var
+
+    # ---- the graph, from what is needed upwards ------------------------------------------------------
+    graph = FlowGraph()
+    known: dict[ir.Var, tuple[ir.Operand, ...] | None] = {}
+    pending = list(needs.values)
+    for var in needs.values:
+        graph.edge(("out", var), "sink", INFINITE)
+    while pending:
+        var = pending.pop()
+        if var in known or is_counter(var):
+            continue
+        known[var] = inputs(var)
+        graph.edge(("in", var), ("out", var), _cost(var, where.of[var].depth))
+        if known[var] is None:
+            graph.edge("source", ("in", var), INFINITE)
+            continue
+        for operand in known[var] or ():
+            if isinstance(operand, ir.Var) and not is_counter(operand):
+                graph.edge(("out", operand), ("in", var), INFINITE)
+                pending.append(operand)
+    sink_side = graph.sink_side("source", "sink")
+    cut = {v for v in known if ("out", v) in sink_side and ("in", v) not in sink_side}
+
+    # ---- what that leaves to be recomputed -------------------------------------------------------------
+    taped: dict[Scope, list[ir.Var]] = {}
+    repeated: dict[Scope, list[ir.Stmt]] = {}
+    source: dict[object, Copy] = {}
+    done: set[ir.Var] = set()
+
+    def provide(var: ir.Var) -> None:
+        if var in done or is_counter(var):
+            return
+        done.add(var)
+        scope = where.of[var]
+        if var in cut or known[var] is None:
+            taped.setdefault(scope, []).append(var)
+            return
+        stmt = where.definition[var]
+        assert stmt is not None
+        for operand in known[var] or ():
+            if isinstance(operand, ir.Var):
+                provide(operand)
+        repeated.setdefault(scope, []).append(stmt)
+        if var in reload and reload[var] is not None:
+            source[var] = reload[var]  # type: ignore[assignment]
+
+    for var in needs.values:
+        provide(var)
+    for call, array in needs.contents:
+        copy = finder.copy_for_call(array, call, _scope_of(call, where))
+        source[(id(call), array)] = copy
+    order = where.position
+    return Plan(
+        {s: tuple(v) for s, v in taped.items()},
+        {s: tuple(sorted(v, key=lambda stmt: order[id(stmt)])) for s, v in repeated.items()},
+        tuple(dict.fromkeys(source.values())),
+        source,
+    )
+
+
+def _scope_of(stmt: ir.Stmt, where: Scopes) -> Scope:
+    return next(s for s in where.all if any(x is stmt for x in s.block.stmts))
+
+
+def _cost(var: ir.Var, depth: int) -> float:
+    return size_of(var.type) * RUNS_PER_LOOP**depth
+
+
+def size_of(type: types.Type) -> int:
+    """Bytes of a scalar on the tape."""
+    type = types.unliteral(type)
+    if isinstance(type, types.Boolean):
+        return 1
+    if isinstance(type, types.Complex):
+        return 2 * int(type.underlying_float.bitwidth) // 8
+    return int(type.bitwidth) // 8

@@ -1,0 +1,67 @@
+"""Collects the lines of a generated function and the global names that they use."""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from splitad.errors import Loc
+
+
+class Writer:
+    """Lines with indentation; `names` are the objects that the text refers to by name."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.names: dict[str, object] = {}
+        self._indent = 0
+        self._last_loc: tuple[str, int] | None = None
+
+    def line(self, text: str) -> None:
+        self.lines.append("    " * self._indent + text)
+
+    @contextmanager
+    def indented(self, header: str) -> Iterator[None]:
+        """A block under `header`; `pass` where nothing is written in it."""
+        self.line(header)
+        self._indent += 1
+        before = sum(1 for line in self.lines if not line.lstrip().startswith("#"))
+        yield
+        if sum(1 for line in self.lines if not line.lstrip().startswith("#")) == before:
+            self.line("pass")
+        self._indent -= 1
+
+    def at(self, loc: Loc) -> None:
+        """A comment with the user's own line, where it differs from the last one."""
+        key = (loc.file, loc.line)
+        if key != self._last_loc:
+            self._last_loc = key
+            text = loc.text().strip()
+            if text:
+                self.line(f"# {loc.line}: {text}")
+
+    def use(self, name: str, value: object) -> str:
+        """Make a global available; the name under which it is."""
+        have = self.names.get(name, value)
+        while have is not value and have != value:
+            name += "_"
+            have = self.names.get(name, value)
+        self.names[name] = value
+        return name
+
+    def text(self) -> str:
+        return "\n".join(self.lines) + "\n"
+
+
+def identifier(name: str) -> str:
+    """A Python identifier for an IR name."""
+    return name + "_" if keyword.iskeyword(name) or name in _RESERVED else name
+
+
+# names that generated code uses itself
+_RESERVED = {
+    "np", "math", "tape", "refs", "base", "cur", "cap", "column", "result", "result_bar", "len", "range",
+    "abs", "min", "max", "int", "float", "complex", "bool", "print", "round", "pow", "shadows", "trip",
+    "fdiv", "select", "mul0", "add_at", "load_at", "store_at", "snapshot", "snapshot_view",
+}  # fmt: skip

@@ -1,0 +1,293 @@
+"""The augmented forward: the primal, statement by statement, plus the recording.
+
+    for i in range(n):                 n_i = max(n, 0); rec_i = cur; cur += 8 * n_i   (reserved)
+        t = math.sin(x[i])             tape_t = column(base, rec_i, float64)
+        s = s + t * t                  for i in range(n):
+                                           t = math.sin(x[i]); tape_t[i] = t
+                                           s = s + t * t
+
+`cur` is where the tape ends, `base` the address of its block, `cap` its capacity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from numba import types
+
+from splitad.analysis.memory import is_array
+from splitad.analysis.reverse import has_reverse
+from splitad.analysis.scopes import Scope
+from splitad.codegen.python import operand, statement, type_name, zero
+from splitad.codegen.writer import Writer, identifier
+from splitad.errors import TapeLimitError
+from splitad.ir import nodes as ir
+from splitad.rules import registry
+from splitad.rules.spelling import unique_number
+from splitad.runtime.boundary import note_array
+from splitad.tape.arrays import put_array, snapshot_nbytes
+from splitad.tape.layout import Column, Record
+from splitad.tape.ops import column, tape_grow, tape_release
+from splitad.transform.facts import Facts, unit_loop
+from splitad.transform.identity import fresh_id
+from splitad.transform.loops import LoopText
+
+WHILE_CHUNK = 1024  # iterations of a `while` that are reserved at a time
+
+
+def run(facts: Facts, name: str) -> Writer:
+    """The function's text: ``name(tape, *args) -> (result, refs)``."""
+    w = Writer()
+    work = _Augment(facts, w)
+    params = "".join(", " + identifier(p.name) for p in facts.fn.params)
+    with w.indented(f"def {name}(tape{params}):"):
+        work.function()
+    return w
+
+
+class _Augment:
+    def __init__(self, facts: Facts, w: Writer) -> None:
+        self.facts, self.w = facts, w
+        self.where, self.plan, self.layout = facts.where, facts.plan, facts.layout
+        # how a taped value is stored, for each record that is open: variable -> target text
+        self.slot: dict[Scope, Callable[[Column], str]] = {}
+        self.draws_ids = any(
+            isinstance(s, ir.Impure) and s.fn is fresh_id for s in facts.where.definition.values()
+        )
+
+    # ---- the function -----------------------------------------------------------------------------
+
+    def function(self) -> None:
+        w, fn, root = self.w, self.facts.fn, self.where.root
+        w.line("base = tape[0]")
+        w.line("cap = tape[1]")
+        w.line("cur = 0")
+        self.reserve(str(self.layout.header))
+        w.line(f"cur = {self.layout.header}")
+        if self.draws_ids:
+            w.line(f"next_id = {len(fn.leaves)}")
+        w.use("column", column)
+        self.slot[root] = lambda c: f"{self.typed_column(str(c.offset), c)}[0]"
+        for var in fn.params:
+            self.save(var, root)
+            self.note(var)
+        self.block(root)
+        for copy in self.plan.behind(None):
+            self.keep(copy)
+        w.line("tape[2] = cur")
+        refs = [identifier(c.array.name) for c in self.plan.copies if c.by_reference]
+        result = result_text(w, fn.result)
+        w.line(f"return {result}, ({''.join(r + ', ' for r in refs)})")
+
+    def note(self, var: ir.Var) -> None:
+        if var in self.layout.notes:
+            self.w.use("note_array", note_array)
+            self.w.line(f"note_array(base, {self.layout.notes[var]}, {identifier(var.name)})")
+
+    def block(self, scope: Scope) -> None:
+        for stmt in scope.block.stmts:
+            self.w.at(stmt.loc)
+            self.stmt(stmt, scope)
+            for copy in self.plan.behind(stmt):
+                self.keep(copy)
+
+    def stmt(self, stmt: ir.Stmt, scope: Scope) -> None:
+        if isinstance(stmt, ir.For):
+            self.for_loop(stmt, scope)
+        elif isinstance(stmt, ir.While):
+            self.while_loop(stmt, scope)
+        elif isinstance(stmt, ir.If):
+            self.branch(stmt, scope)
+        elif isinstance(stmt, ir.Raise):
+            self.w.use("tape_release", tape_release)
+            self.w.line("tape_release(tape)")
+            statement(self.w, stmt, unchecked=True)
+        elif isinstance(stmt, ir.Impure) and stmt.fn is fresh_id:
+            self.w.line(f"{identifier(stmt.out.name)} = next_id")
+            self.w.line("next_id += 1")
+            self.save(stmt.out, scope)
+        else:
+            if isinstance(stmt, ir.ArrayCall):
+                stmt = self.with_forward(stmt)
+            statement(self.w, stmt, unchecked=True)
+            outs = stmt.outs if isinstance(stmt, ir.ArrayCall) else (getattr(stmt, "out", None),)
+            for out in outs:
+                if out is not None:
+                    self.save(out, scope)
+                    self.note(out)
+
+    def with_forward(self, call: ir.ArrayCall) -> ir.ArrayCall:
+        """The call of the rule's own forward, where it has one."""
+        rule = registry.array_rule(call.fn)
+        if rule is None or rule.forward is None:
+            return call
+        return replace(call, fn=registry.jitted_forward(rule))
+
+    # ---- control flow -----------------------------------------------------------------------------
+
+    def for_loop(self, loop: ir.For, scope: Scope) -> None:
+        w, body = self.w, self.where.at(loop.body)
+        record = self.layout.record[body]
+        text = LoopText.of(loop)
+        recorded = has_reverse(loop, self.facts.active) and record.size > 0
+        if recorded or not unit_loop(loop):
+            text.write_trips(w)
+        if recorded:
+            self.reserve(text.nbytes(record))
+            w.line(f"{text.record} = cur")
+            w.line(f"cur += {text.nbytes(record)}")
+            if record.pushes:  # the block may move: the column is found anew at each store
+                self.slot[body] = lambda c: f"{text.column(w, c)}[{text.index}]"
+            else:
+                for c in record.columns:
+                    w.line(f"tape_{identifier(c.var.name)} = {text.column(w, c)}")
+                self.slot[body] = lambda c: f"tape_{identifier(c.var.name)}[{text.index}]"
+        self.assign(loop.params, loop.inits)
+        with w.indented(f"for {text.index} in {text.range(w)}:"):
+            text.write_counter(w)
+            for var in loop.params:
+                self.save(var, body)
+            self.block(body)
+            self.assign(loop.params, loop.body.yields)
+        self.assign(loop.outs, loop.params)
+        if recorded and record.pushes:
+            self.push_word(text.record)
+        for out in loop.outs:
+            self.save(out, scope)
+
+    def while_loop(self, loop: ir.While, scope: Scope) -> None:
+        w, body = self.w, self.where.at(loop.body)
+        record = self.layout.record[body]
+        recorded = has_reverse(loop, self.facts.active)
+        trip = "trip_" + identifier(loop.params[0].name)
+        rec = "rec_" + identifier(loop.params[0].name)
+        self.assign(loop.params, loop.inits)
+        if recorded:
+            w.line(f"{trip} = 0")
+        with w.indented(f"while {identifier(loop.params[0].name)}:"):
+            if recorded and record.size:
+                if record.pushes:
+                    self.reserve(str(record.size))
+                else:
+                    with w.indented(f"if {trip} % {WHILE_CHUNK} == 0:"):
+                        self.reserve(str(WHILE_CHUNK * record.size))
+                w.line(f"{rec} = cur")
+                w.line(f"cur += {record.size}")
+                self.slot[body] = (
+                    lambda c: f"{self.typed_column(rec + (f' + {c.offset}' if c.offset else ''), c)}[0]"
+                )
+            for var in loop.params:
+                self.save(var, body)
+            self.block(body)
+            if recorded:
+                if record.size and record.pushes:
+                    self.push_word(rec)
+                w.line(f"{trip} += 1")
+            self.assign(loop.params, loop.body.yields)
+        self.assign(loop.outs, loop.params)
+        if recorded:
+            self.push_word(trip)
+        for out in loop.outs:
+            self.save(out, scope)
+
+    def branch(self, stmt: ir.If, scope: Scope) -> None:
+        w = self.w
+        with w.indented(f"if {operand(w, stmt.cond)}:"):
+            self.side(stmt.then, stmt.outs)
+        if stmt.orelse.stmts or stmt.outs:
+            with w.indented("else:"):
+                self.side(stmt.orelse, stmt.outs)
+        for out in stmt.outs:
+            self.save(out, scope)
+
+    def side(self, block: ir.Block, outs: tuple[ir.Var, ...]) -> None:
+        self.block(self.where.at(block))
+        if not (block.stmts and isinstance(block.stmts[-1], ir.Raise)):
+            self.assign(outs, block.yields)
+
+    def assign(self, targets: tuple[ir.Var, ...], values: tuple[ir.Operand, ...]) -> None:
+        """All at once: a value may be another one's target."""
+        w = self.w
+        pairs = [
+            (identifier(t.name), typed(w, v, t.type))
+            for t, v in zip(targets, values, strict=True)
+            if t != v
+        ]
+        names = {t for t, _ in pairs}
+        if len(pairs) > 1 and any(value in names for _, value in pairs):
+            w.line(f"{', '.join(t for t, _ in pairs)} = {', '.join(v for _, v in pairs)}")
+            return
+        for target, value in pairs:
+            w.line(f"{target} = {value}")
+
+    # ---- the tape ---------------------------------------------------------------------------------
+
+    def save(self, var: ir.Var, scope: Scope) -> None:
+        """Store a value that was just computed, if the plan tapes it."""
+        place = self.layout.of(var, self.where) if not is_array(var) else None
+        if place is not None:
+            self.w.line(f"{self.slot[scope.record](place[1])} = {identifier(var.name)}")
+
+    def typed_column(self, offset: str, c: Column) -> str:
+        self.w.use("column", column)
+        return f"column(base, {offset}, {type_name(self.w, c.var.type)})"
+
+    def keep(self, copy) -> None:  # type: ignore[no-untyped-def]
+        """Copy an array's contents to the tape."""
+        if copy.by_reference:
+            return
+        w, name = self.w, identifier(copy.array.name)
+        w.use("snapshot_nbytes", snapshot_nbytes)
+        w.use("put_array", put_array)
+        w.line(f"need = snapshot_nbytes({name})")
+        self.reserve("need")
+        w.line(f"put_array(base, cur, {name})")
+        w.line("cur += need")
+
+    def push_word(self, name: str) -> None:
+        self.reserve("8")
+        self.w.use("column", column)
+        self.w.use("int64", types.int64)
+        self.w.line(f"column(base, cur, int64)[0] = {name}")
+        self.w.line("cur += 8")
+
+    def reserve(self, nbytes: str) -> None:
+        w = self.w
+        if nbytes == "0":
+            return
+        w.use("tape_grow", tape_grow)
+        w.use("tape_release", tape_release)
+        w.use("TapeLimitError", TapeLimitError)
+        with w.indented(f"if cur + {nbytes} > cap:"):
+            with w.indented(f"if not tape_grow(tape, cur, cur + {nbytes}):"):
+                w.line("tape_release(tape)")
+                w.line(f"raise TapeLimitError({self.facts.limit_message!r})")
+            w.line("base = tape[0]")
+            w.line("cap = tape[1]")
+
+
+def typed(w: Writer, value: ir.Operand, type: types.Type) -> str:
+    """The operand; an undefined one as a zero of the target's type."""
+    if isinstance(value, ir.Lit) and value.value is ir.UNDEF:
+        return zero(w, type)
+    return operand(w, value)
+
+
+def result_text(w: Writer, tree: ir.Tree) -> str:
+    """What the function returns, as an expression."""
+    if tree is None:
+        return "None"
+    if isinstance(tree, ir.TupleTree):
+        items = [result_text(w, item) for item in tree.items]
+        return tuple_text(w, tree.type, items)
+    return typed(w, tree, tree.type)
+
+
+def tuple_text(w: Writer, type: types.Type, items: list[str]) -> str:
+    """A tuple or namedtuple of these expressions."""
+    if isinstance(type, types.BaseNamedTuple):
+        cls = type.instance_class
+        name = w.use(f"{cls.__name__}_{unique_number(cls)}", cls)
+        return f"{name}({', '.join(items)})"
+    return f"({''.join(item + ', ' for item in items)})"

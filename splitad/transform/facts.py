@@ -1,0 +1,38 @@
+"""Everything that the analyses found about one function, as the two transforms read it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from splitad.analysis.activity import Activity
+from splitad.analysis.reverse import Reverse
+from splitad.analysis.save_plan import Plan
+from splitad.analysis.scopes import Scopes
+from splitad.ir import nodes as ir
+from splitad.tape.layout import Layout
+from splitad.transform.identity import Identity
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """activities: "active", "duplicated" or "const" for each argument."""
+
+    fn: ir.Function
+    where: Scopes
+    active: Activity
+    identity: Identity
+    needs: Reverse
+    plan: Plan
+    layout: Layout
+    activities: tuple[str, ...]
+    strong_zero: bool
+    limit_message: str
+
+
+def unit_loop(loop: ir.For) -> bool:
+    """Whether the counter goes up by one from zero or another start: then it indexes columns itself."""
+    return isinstance(loop.step, ir.Lit) and loop.step.value == 1
+
+
+def zero_based(loop: ir.For) -> bool:
+    return unit_loop(loop) and isinstance(loop.start, ir.Lit) and loop.start.value == 0
