@@ -167,5 +167,5 @@ def _carried(stmt: ir.For | ir.While) -> str:
     count = max(len(stmt.params), len(stmt.inits))
     params = [p.name for p in stmt.params] + ["?"] * (count - len(stmt.params))
     inits = [_use(i) for i in stmt.inits] + ["?"] * (count - len(stmt.inits))
-    pairs = ", ".join(f"{p} = {i}" for p, i in zip(params, inits))
+    pairs = ", ".join(f"{p} = {i}" for p, i in zip(params, inits, strict=True))
     return f" [{pairs}] -> {', '.join(out.name for out in stmt.outs)}"

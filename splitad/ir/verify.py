@@ -129,7 +129,7 @@ class _Checker:
     ) -> None:
         if len(have) != len(want):
             self.fault(f"{len(have)} {what} for {len(want)} variables", where)
-        for operand, var in zip(have, want):
+        for operand, var in zip(have, want, strict=False):
             self.bound(operand, var.type, f"{what} of {var.name}", where)
 
     def bound(self, operand: ir.Operand, want: types.Type, what: str, where: ir.Stmt | str) -> None:

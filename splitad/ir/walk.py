@@ -147,7 +147,7 @@ def _map_value(value: Any, f: Callable[[ir.Operand], ir.Operand]) -> Any:
         return f(value)
     if isinstance(value, tuple):
         items = tuple(_map_value(item, f) for item in value)
-        return value if all(a is b for a, b in zip(items, value)) else items
+        return value if all(a is b for a, b in zip(items, value, strict=True)) else items
     if isinstance(value, ir.Slice):
         parts = (value.start, value.stop, value.step)
         new = _map_value(parts, f)

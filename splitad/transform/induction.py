@@ -1,0 +1,196 @@
+"""Computes an integer that grows by the same amount in each iteration from the loop's counter.
+
+    for i in 0..n step 1 [c = 0, s = s0] -> c_1, s_1:       for i in 0..n step 1 [s = s0] -> s_1:
+      for j in 0..m step 1 [d = c, ...] -> d_1, ...:          k = mul(i, m)
+        t = x[d]                                              for j in 0..m step 1 ...:
+        ...                                          ->         d = add(k, j)
+        e = add(d, 1)                                           t = x[d]
+        yield e, ...                                            ...
+      yield d_1, ...                                        c_1 = mul(n, m)
+
+A carried value would have to be on the tape, one for each iteration; this is exact, since integers wrap.
+The innermost loop goes first; what it leaves behind (`add(c, m)`) is seen when the pass runs again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import operator
+
+from numba import types
+
+from splitad.analysis.bounds import Bounds
+from splitad.errors import Loc
+from splitad.ir import nodes as ir
+from splitad.ir import walk
+from splitad.transform.fresh import Fresh
+
+_INT = types.int64
+
+
+def run(fn: ir.Function) -> ir.Function:
+    return dataclasses.replace(fn, body=_Rewriter(fn).block(fn.body))
+
+
+class _Emit:
+    """Statements being written, with the neutral cases of integer arithmetic left out."""
+
+    def __init__(self, fresh: Fresh, loc: Loc) -> None:
+        self.fresh, self.loc = fresh, loc
+        self.stmts: list[ir.Stmt] = []
+
+    def prim(self, fn: object, left: ir.Operand, right: ir.Operand, name: str) -> ir.Operand:
+        if fn is operator.add and _is(left, 0):
+            return right
+        if fn in (operator.add, operator.sub) and _is(right, 0):
+            return left
+        if fn is operator.mul and (_is(left, 1) or _is(right, 1)):
+            return right if _is(left, 1) else left
+        if fn is operator.mul and (_is(left, 0) or _is(right, 0)):
+            return ir.Lit(0, _INT)
+        out = self.fresh(name, _INT)
+        self.stmts.append(ir.Prim(out, fn, (left, right), loc=self.loc))  # type: ignore[arg-type]
+        return out
+
+    def cast(self, arg: ir.Operand, name: str) -> ir.Operand:
+        if isinstance(arg, ir.Lit):
+            return ir.Lit(int(arg.value), _INT)
+        if arg.type == _INT:
+            return arg
+        out = self.fresh(name, _INT)
+        self.stmts.append(ir.Cast(out, arg, loc=self.loc))
+        return out
+
+
+class _Rewriter:
+    def __init__(self, fn: ir.Function) -> None:
+        self.fresh, self.bounds, self.defs = Fresh(fn), Bounds(fn), walk.defs(fn)
+
+    def block(self, block: ir.Block) -> ir.Block:
+        stmts: list[ir.Stmt] = []
+        for stmt in block.stmts:
+            if isinstance(stmt, ir.For):
+                stmts += self.loop(stmt)
+            else:
+                stmts.append(walk.map_blocks(stmt, self.block))
+        return ir.Block(tuple(stmts), block.yields)
+
+    def loop(self, loop: ir.For) -> list[ir.Stmt]:
+        """The loop without the carried values that can be computed, and what computes them."""
+        found = [
+            (position, amount)
+            for position in range(len(loop.params))
+            if (amount := self.amount(loop, position)) is not None
+        ]
+        if not found or not _is_integer(loop.step) or loop.step.value == 0:  # type: ignore[union-attr]
+            return [walk.map_blocks(loop, self.block)]
+        before, top, after = (_Emit(self.fresh, loop.loc) for _ in range(3))
+        iteration = self.iteration(loop, top)
+        trips = self.trips(loop, after)
+        for position, terms in found:
+            init, param, out = (x[position] for x in (loop.inits, loop.params, loop.outs))
+            amount = self.total(terms, before, param.name)
+            for emit, count, var in ((top, iteration, param), (after, trips, out)):
+                grown = emit.prim(operator.mul, count, amount, var.name)
+                # the last statement defines the variable itself, so that its name stays
+                emit.stmts.append(ir.Prim(var, operator.add, (init, grown), loc=loop.loc))
+        gone = {position for position, _ in found}
+        body = self.block(loop.body)
+        kept = [k for k in range(len(loop.params)) if k not in gone]
+        body = ir.Block((*top.stmts, *body.stmts), tuple(body.yields[k] for k in kept))
+        loop = dataclasses.replace(
+            loop,
+            params=tuple(loop.params[k] for k in kept),
+            inits=tuple(loop.inits[k] for k in kept),
+            outs=tuple(loop.outs[k] for k in kept),
+            body=body,
+        )
+        return [*before.stmts, loop, *after.stmts]
+
+    # ---- what a carried value grows by --------------------------------------------------------
+
+    def amount(self, loop: ir.For, position: int) -> list[tuple[int, ir.Operand]] | None:
+        """What is added (1) or subtracted (-1) in an iteration; None where it is not the same in
+        each, or nothing."""
+        param = loop.params[position]
+        init = loop.inits[position]
+        if param.type != _INT or not _is_int_type(init.type):
+            return None
+        if isinstance(init, ir.Lit) and not _is_integer(init):
+            return None  # not assigned before the loop
+        inside = {v for s in walk.walk(loop.body) for v in (*walk.outs(s), *walk.inner_defs(s))}
+        inside |= set(walk.inner_defs(loop))
+        terms: list[tuple[int, ir.Operand]] = []
+        value: ir.Operand = loop.body.yields[position]
+        while value != param:
+            if not isinstance(value, ir.Var) or value not in inside:
+                return None
+            stmt = self.defs[value][0]
+            if not isinstance(stmt, ir.Prim) or value.type != _INT:
+                return None
+            if stmt.fn not in (operator.add, operator.sub):
+                return None
+            left, right = stmt.args
+            if stmt.fn is operator.add and left not in inside:
+                left, right = right, left
+            if right in inside or not _is_int_type(right.type):
+                return None
+            terms.append((1 if stmt.fn is operator.add else -1, right))
+            value = left
+        return terms or None
+
+    def total(self, terms: list[tuple[int, ir.Operand]], emit: _Emit, name: str) -> ir.Operand:
+        constant = 0
+        total: ir.Operand = ir.Lit(0, _INT)
+        for sign, term in terms:
+            if isinstance(term, ir.Lit):
+                constant += sign * int(term.value)
+            elif sign > 0:
+                total = emit.prim(operator.add, total, emit.cast(term, name), name)
+            else:
+                total = emit.prim(operator.sub, total, emit.cast(term, name), name)
+        return emit.prim(operator.add, ir.Lit(constant, _INT), total, name)
+
+    # ---- iterations -----------------------------------------------------------------------------
+
+    def iteration(self, loop: ir.For, emit: _Emit) -> ir.Operand:
+        """How many iterations came before this one."""
+        counter = emit.cast(loop.counter, loop.counter.name)
+        start = emit.cast(loop.start, loop.counter.name)
+        since = emit.prim(operator.sub, counter, start, loop.counter.name)
+        step = int(loop.step.value)  # type: ignore[union-attr]
+        if step == 1:
+            return since
+        return emit.prim(operator.floordiv, since, ir.Lit(step, _INT), loop.counter.name)
+
+    def trips(self, loop: ir.For, emit: _Emit) -> ir.Operand:
+        """How many iterations there are."""
+        name = loop.counter.name + "_n"
+        step = int(loop.step.value)  # type: ignore[union-attr]
+        start, stop = emit.cast(loop.start, name), emit.cast(loop.stop, name)
+        if step < 0:
+            start, stop, step = stop, start, -step
+        span = emit.prim(operator.sub, stop, start, name)
+        if step != 1:
+            span = emit.prim(operator.add, span, ir.Lit(step - 1, _INT), name)
+            span = emit.prim(operator.floordiv, span, ir.Lit(step, _INT), name)
+        ends = [self.bounds.of(loop.start), self.bounds.of(loop.stop)]
+        low, high = ends if loop.step.value > 0 else ends[::-1]  # type: ignore[union-attr]
+        if low[1] <= high[0]:
+            return span
+        out = emit.fresh(name, _INT)
+        emit.stmts.append(ir.Prim(out, max, (span, ir.Lit(0, _INT)), loc=loop.loc))
+        return out
+
+
+def _is(operand: ir.Operand, value: int) -> bool:
+    return _is_integer(operand) and operand.value == value  # type: ignore[union-attr]
+
+
+def _is_integer(operand: ir.Operand) -> bool:
+    return isinstance(operand, ir.Lit) and type(operand.value) is int
+
+
+def _is_int_type(type: types.Type) -> bool:
+    type = types.unliteral(type)
+    return isinstance(type, types.Integer) and (type.signed or type.bitwidth < 64)

@@ -1,0 +1,50 @@
+"""Simplification before differentiation: fewer values, hence a smaller tape and a shorter reverse.
+
+    fold              copies, integer constants, decided branches
+    forward_views     elements of views become elements of arrays
+    index_signs       indices that cannot be negative
+    value_numbering   equal values once, stored values not loaded again
+    invariant         what is the same in every iteration leaves the loop
+    induction         integers that grow steadily are computed from the counter
+    dce               what is left without a use
+
+Every pass gives the same results, bit for bit, the same exceptions and the same side effects.
+"""
+
+from __future__ import annotations
+
+from splitad.ir import nodes as ir
+from splitad.transform import (
+    dce,
+    fold,
+    forward_views,
+    index_signs,
+    induction,
+    invariant,
+    value_numbering,
+)
+
+_ROUNDS = 8  # each round of induction reaches one loop further out
+
+
+def run(
+    fn: ir.Function, error_model: str, boundscheck: bool = False, strong_zero: bool = True
+) -> ir.Function:
+    """fn with all of the above done until nothing changes.
+
+    error_model, boundscheck: the user's njit options, which say what may raise.
+    strong_zero: whether a zero cotangent times an infinite partial is zero.
+    """
+    for _ in range(_ROUNDS):
+        before = fn
+        fn = fold.run(fn)
+        if not boundscheck:  # the index of a view is checked against the view
+            fn = forward_views.run(fn)
+        fn = index_signs.run(fn)
+        fn = value_numbering.run(fn)
+        fn = invariant.run(fn, error_model, boundscheck, strong_zero)
+        fn = induction.run(fn)
+        fn = dce.run(fn, error_model, boundscheck)
+        if fn == before:
+            break
+    return fn
