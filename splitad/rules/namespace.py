@@ -13,6 +13,8 @@ from typing import Any
 
 import numba
 
+from splitad.rules.ops import fdiv
+
 
 def _helper(fn: Callable[..., Any]) -> Any:
     return numba.njit(error_model="numpy")(fn)
@@ -44,7 +46,8 @@ def digamma(x: float) -> float:
         y += 1.0
     r = 1.0 / (y * y)
     tail = r * (
-        1 / 12 - r * (1 / 120 - r * (1 / 252 - r * (1 / 240 - r * (1 / 132 - r * (691 / 32760 - r / 12)))))
+        1 / 12
+        - r * (1 / 120 - r * (1 / 252 - r * (1 / 240 - r * (1 / 132 - r * (691 / 32760 - r / 12)))))
     )
     return result + math.log(y) - 0.5 / y - tail
 
@@ -55,7 +58,9 @@ def sinc_dx(x: float) -> float:
     y = math.pi * x
     if abs(y) < 0.5:
         r = y * y
-        series = 1 / 3 - r * (1 / 30 - r * (1 / 840 - r * (1 / 45360 - r * (1 / 3991680 - r / 518918400))))
+        series = 1 / 3 - r * (
+            1 / 30 - r * (1 / 840 - r * (1 / 45360 - r * (1 / 3991680 - r / 518918400)))
+        )
         return -math.pi * y * series
     return math.pi * (math.cos(y) - math.sin(y) / y) / y
 
@@ -69,6 +74,7 @@ NAMES: dict[str, Any] = {
     "max": None,
     "complex": None,
     "float": None,
+    "fdiv": fdiv,
     "over_norm2": over_norm2,
     "digamma": digamma,
     "sinc_dx": sinc_dx,

@@ -83,7 +83,8 @@ def _complex_div(a: complex, b: complex) -> complex:
         return complex(
             _float_div(a.real * ratio + a.imag, denom), _float_div(a.imag * ratio - a.real, denom)
         )
-    return complex(math.nan, math.nan)
+    nan = b.real + b.imag  # one of them is a NaN; math.nan would make single precision double
+    return complex(nan, nan)
 
 
 @overload(fdiv)

@@ -13,10 +13,11 @@ Each partial is a Python expression; **what it names is what the reverse pass ne
 
 Complex values.  A cotangent is conj-linear, dL = Re(conj(x_bar) * dx); for a holomorphic function the
 contribution is `d * conj(partial)`, of which a real operand takes the real part.  With a complex operand
-or result the partials are those of `rule.partials_for(True)`: the same text with `math.` as `cmath.`,
-or what `complex_dx=` says.  Where a function is not holomorphic, `Adjoint(text)` gives the complete
-contribution to the operand, as an expression over the arguments, `out` and `d`, the cotangent of the
-result: the derivative of abs is `complex_dx=Adjoint("d * (x / out) if out != 0 else 0.0 * x")`.
+or result the partials are those of `rule.partials_for(True)`: the same text with `math.` as `cmath.`
+and `/` as `fdiv` (Numba's division of complex numbers raises), or what `complex_dx=` says.  Where a
+function is not holomorphic, `Adjoint(text)` gives the complete contribution to the operand, as an
+expression over the arguments, `out` and `d`, the cotangent of the result: the derivative of abs is
+`complex_dx=Adjoint("d * (x / out) if out != 0 else 0.0 * x")`.
 `splitad.rules.spelling.contribution` turns all of this into the expression that gets printed.
 
 An **array rule** belongs to a function that reads and writes arrays, an `ArrayCall`; one pullback serves
@@ -39,9 +40,9 @@ arguments that it has a `d_` parameter for, in order (0.0 for the inactive ones)
         ...
     array("dot", (np.dot,), "a b", pullback=dot_vv, needed_by={"a": "b", "b": "a"})
 
-    forward:   s = np.dot(u, w)                             u active, w not; rule.saves((True, False)) == ("b",)
-               (tape the contents of w)
-    reverse:   dot_vv(None, w_saved, d_s, d_u, None)        in the order of rule.call; None: not needed
+    forward:   s = np.dot(u, w)                        u active, w not
+               rule.saves((True, False)) == ("b",): tape the contents of w
+    reverse:   dot_vv(None, w_saved, d_s, d_u, None)   in the order of rule.call; None: not needed
 
 `needed_by={"a": "b"}` says that the contents of a are needed only if b is active (otherwise the consumer
 passes None for a).  `overwrites=2`: if the call has an argument at position 2, the function sets the whole
@@ -166,12 +167,12 @@ def scalar(
     complex_: list[Partial | None] = []
     for p in names:
         if f"d{p}" not in partials:
-            raise RuleError(f"rule {name}: d{p}= is missing; d{p}=None says that there is no derivative")
-        text = partials[f"d{p}"]
-        real.append(_partial(name, names, text, extra))
-        if isinstance(text, str):
-            text = text.replace("cmath.", "math.").replace("math.", "cmath.")
-        complex_.append(_partial(name, names, partials.get(f"complex_d{p}", text), extra))
+            raise RuleError(
+                f"rule {name}: d{p}= is missing; d{p}=None says that there is no derivative"
+            )
+        real.append(_partial(name, names, partials[f"d{p}"], extra))
+        given_complex = partials.get(f"complex_d{p}", partials[f"d{p}"])
+        complex_.append(_partial(name, names, given_complex, extra, for_complex=True))
     points = tuple(tuple(s) for s in samples)
     if not points:
         raise RuleError(f"rule {name}: it has no samples, so no test would check it")
@@ -200,7 +201,9 @@ def linear(
     names = params.split()
     if len(names) != len(coefficients):
         raise RuleError(f"rule {name}: {len(coefficients)} coefficients for ({params})")
-    texts = {f"d{p}": repr(float(c)) for p, c in zip(names, coefficients, strict=True)}
+    texts: dict[str, Any] = {
+        f"d{p}": repr(float(c)) for p, c in zip(names, coefficients, strict=True)
+    }
     return scalar(name, primals, params, samples=samples, cheap=True, **texts)
 
 
@@ -290,7 +293,8 @@ class ArrayRule:
         return tuple(
             n.name
             for n in self.call
-            if n.kind in kinds and (n.name not in self.needed_by or on & set(self.needed_by[n.name]))
+            if n.kind in kinds
+            and (n.name not in self.needed_by or on & set(self.needed_by[n.name]))
         )
 
     def accepts(self, argtypes: Sequence[types.Type], static: Mapping[str, Any]) -> str | None:
@@ -339,7 +343,9 @@ def array(
     uses = {k: tuple(v.split()) for k, v in (needed_by or {}).items()}
     for key, by in uses.items():
         if key not in {n.name for n in call} or not set(by) <= set(names):
-            raise RuleError(f"rule {name}: needed_by names {key!r}: {' '.join(by)!r}, which are not its own")
+            raise RuleError(
+                f"rule {name}: needed_by names {key!r}: {' '.join(by)!r}, which are not its own"
+            )
     rule = ArrayRule(
         name, tuple(primals), names, pullback, call, uses, overwrites, forward, extra, fixed, check
     )
@@ -441,8 +447,25 @@ def _is_bounded(node: ast.expr) -> bool:
     return _is_number(node)
 
 
+class _ForComplex(ast.NodeTransformer):
+    """math -> cmath, a / b -> fdiv(a, b)."""
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return ast.Name("cmath", node.ctx) if node.id == "math" else node
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        self.generic_visit(node)
+        if not isinstance(node.op, ast.Div):
+            return node
+        return ast.Call(ast.Name("fdiv", ast.Load()), [node.left, node.right], [])
+
+
 def _partial(
-    rule: str, params: tuple[str, ...], given: str | Adjoint | None, extra: Mapping[str, Any]
+    rule: str,
+    params: tuple[str, ...],
+    given: str | Adjoint | None,
+    extra: Mapping[str, Any],
+    for_complex: bool = False,
 ) -> Partial | None:
     if given is None:
         return None
@@ -454,6 +477,9 @@ def _partial(
         raise RuleError(f"rule {rule}: {text!r} is not an expression") from error
     if not text.isascii() or "\n" in text:
         raise RuleError(f"rule {rule}: {text!r} is not one line of ASCII")
+    if for_complex:
+        body = _ForComplex().visit(body)
+        text = ast.unparse(body)
     used = dict.fromkeys(name for _, _, name in _name_spans(text))
     values = (*params, "out")
     allowed = {**NAMES, **extra}

@@ -38,7 +38,9 @@ scalar("mul", _fns("operator.mul", "operator.imul", "np.multiply"), "x y", dx="y
 scalar("div", (ops.fdiv, *_fns("operator.truediv", "operator.itruediv", "np.divide", "np.true_divide")),
        "x y", dx="1.0 / y", dy="-out / y", cheap=True, samples=_PAIRS)  # fmt: skip
 scalar("square", (np.square,), "x", dx="2.0 * x", cheap=True, samples=[(-1.5,), (1 - 2j,)])
-scalar("reciprocal", (np.reciprocal,), "x", dx="-(out * out)", cheap=True, samples=[(-1.5,), (1 - 2j,)])
+scalar(
+    "reciprocal", (np.reciprocal,), "x", dx="-(out * out)", cheap=True, samples=[(-1.5,), (1 - 2j,)]
+)
 scalar("mod", _fns("operator.mod", "operator.imod", "np.remainder", "np.mod"), "x y",
        dx="1.0", dy="-(x // y)", samples=[(7.3, 2.0), (-7.3, 2.0), (7.3, -2.0)])  # fmt: skip
 scalar("fmod", _fns("math.fmod", "np.fmod"), "x y",

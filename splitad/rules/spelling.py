@@ -1,9 +1,9 @@
 """How scalar operations and contributions to cotangents are written in generated code.
 
-    spell(operator.add, ["a", "b"])   -> "a + b"
-    spell(math.sin, ["x"])            -> "math.sin(x)"      with {"math": math} to inject
-    spell(ops.fdiv, ["a", "b"])       -> "fdiv(a, b)"       with {"fdiv": ops.fdiv}
-    contribution(partial, {"x": "x_1", "out": "y"}, "d_y")  -> "math.cos(x_1) * d_y if d_y != 0 else d_y"
+spell(operator.add, ["a", "b"])   -> "a + b"
+spell(math.sin, ["x"])            -> "math.sin(x)"      with {"math": math} to inject
+spell(ops.fdiv, ["a", "b"])       -> "fdiv(a, b)"       with {"fdiv": ops.fdiv}
+contribution(partial, {"x": "x_1", "out": "y"}, "d_y")  -> "math.cos(x_1) * d_y if d_y != 0 else d_y"
 """
 
 from __future__ import annotations
