@@ -1,0 +1,415 @@
+"""Attributes, methods and functions of arrays, and the one door to everything that lowers them.
+
+    getitem, setitem, get_field, set_field          indexing
+    binop, unary, inplace_binop                     operators
+    attribute, method, call                         a.shape, a.sum(), np.where(a > 0, a, b)
+    materialize                                     an array for a pending LazyMap
+
+Values are those of splitad.frontend.values, and `LazyMap`, which only compiler temporaries may hold.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numba.core import types
+
+from splitad.errors import NoRuleError
+from splitad.frontend import elementwise
+from splitad.frontend.allocation import MAKERS, argument, copy, filled
+from splitad.frontend.array_context import ArrayContext, is_array, is_scalar
+from splitad.frontend.elements import LazyMap, lazy_of, materialize
+from splitad.frontend.elementwise import inplace_binop, into
+from splitad.frontend.indexing import (
+    RecordVal,
+    assign,
+    field_view,
+    get_field,
+    getitem,
+    set_field,
+    setitem,
+)
+from splitad.frontend.reductions import REDUCTIONS, is_array_like, size_of
+from splitad.frontend.values import NONE, PyVal, TupleVal, is_none
+from splitad.ir import nodes as ir
+from splitad.ir.types import signature
+
+__all__ = [
+    "ArrayContext",
+    "LazyMap",
+    "RecordVal",
+    "attribute",
+    "binop",
+    "call",
+    "get_field",
+    "getitem",
+    "inplace_binop",
+    "is_array_like",
+    "length",
+    "materialize",
+    "method",
+    "set_field",
+    "setitem",
+    "unary",
+]
+
+Fn = Callable[..., Any]
+
+
+# ---- operators ------------------------------------------------------------------------------------------
+
+
+def binop(ctx: ArrayContext, fn: Fn, left: Any, right: Any, result_type: types.Type) -> Any:
+    if fn is operator.matmul:
+        return _rule_call(ctx, fn, (left, right), {}, result_type)
+    return elementwise.binop(ctx, fn, left, right, result_type)
+
+
+def unary(ctx: ArrayContext, fn: Fn, arg: Any, result_type: types.Type) -> Any:
+    return elementwise.unary(ctx, fn, arg, result_type)
+
+
+# ---- attributes -----------------------------------------------------------------------------------------
+
+
+def length(ctx: ArrayContext, array: Any) -> ir.Operand:
+    """``len(array)``"""
+    return lazy_of(ctx, array).sizes[0]
+
+
+def attribute(ctx: ArrayContext, array: Any, name: str, result_type: types.Type) -> Any:
+    """``array.name``"""
+    b, type = ctx.b, array.type
+    match name:
+        case "shape":
+            return TupleVal(lazy_of(ctx, array).sizes, result_type)
+        case "size":
+            return size_of(ctx, array)
+        case "ndim":
+            return b.intp(type.ndim)
+        case "itemsize":
+            return b.intp(_itemsize(type))
+        case "nbytes":
+            size = size_of(ctx, array)
+            return ctx.prim(operator.mul, size, b.intp(_itemsize(type)), type=types.intp)
+        case "dtype":
+            return PyVal(type.dtype)
+        case "T":
+            return transposed(ctx, array, result_type)
+        case "real" | "imag":
+            return _part(ctx, array, name, result_type)
+    array = materialize(ctx, array)
+    if isinstance(type.dtype, types.Record) and name in type.dtype.fields:
+        return field_view(ctx, array, name)
+    ctx.refuse(f"The attribute {name} of an array is not supported.")
+
+
+def _itemsize(type: types.Array) -> int:
+    if isinstance(type.dtype, types.Record):
+        return int(type.dtype.size)
+    return 1 if type.dtype == types.boolean else int(type.dtype.bitwidth) // 8
+
+
+def transposed(ctx: ArrayContext, array: Any, result_type: types.Type) -> ir.Var:
+    array = materialize(ctx, array)
+    if array.type.ndim <= 1:
+        return array
+    assert isinstance(result_type, types.Array)
+    return ctx.view(array, "T", (), result_type)
+
+
+def _part(ctx: ArrayContext, array: Any, name: str, result_type: types.Type) -> ir.Var:
+    array = materialize(ctx, array)
+    assert isinstance(result_type, types.Array)
+    if isinstance(array.type.dtype, types.Complex):
+        return ctx.view(array, name, (), result_type)
+    if name == "real":
+        return array
+    return filled(ctx, ctx.shapes.dims(array), result_type.copy(layout="C"), None)
+
+
+# ---- methods --------------------------------------------------------------------------------------------
+
+
+def method(
+    ctx: ArrayContext,
+    array: Any,
+    name: str,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    result_type: types.Type,
+) -> Any:
+    """``array.name(*args, **kwargs)``"""
+    match name:
+        case "copy":
+            return copy(ctx, array, result_type)
+        case "astype":
+            return elementwise.astype(ctx, array, result_type)
+        case "fill":
+            assign(ctx, array, args[0])
+            return NONE
+        case "reshape":
+            shape = args[0].items if isinstance(args[0], TupleVal) else args
+            return reshape(ctx, array, shape, result_type)
+        case "ravel" | "flatten":
+            return flat(ctx, array, name == "flatten", result_type)
+        case "transpose":
+            if not args or is_none(args[0]):
+                return transposed(ctx, array, result_type)
+            return call(ctx, np.transpose, (array, *args), kwargs, result_type)
+        case "item":
+            return _item(ctx, array, args)
+        case "conj" | "conjugate":
+            return call(ctx, np.conjugate, (array,), {}, result_type)
+        case "view":
+            return _reinterpreted(ctx, array, result_type)
+    fn = getattr(np, name, None)
+    if fn is None or name not in _FUNCTIONS:
+        ctx.refuse(f"The method {name} of an array is not supported.")
+    return call(ctx, fn, (array, *args), kwargs, result_type)
+
+
+# Methods that are the function of that name.
+_FUNCTIONS = {
+    "all", "any", "argmax", "argmin", "argsort", "clip", "cumprod", "cumsum", "dot", "max", "mean",
+    "min", "nonzero", "prod", "repeat", "searchsorted", "std", "sum", "take", "trace", "var",
+}  # fmt: skip
+
+
+def reshape(ctx: ArrayContext, array: Any, shape: Sequence[Any], result_type: types.Type) -> ir.Var:
+    """A view with other sizes; what the sizes must fulfil is checked by Numba's own reshape."""
+    array = materialize(ctx, array)
+    b, shapes = ctx.b, ctx.shapes
+    assert isinstance(result_type, types.Array)
+    if array.type.layout != "C":
+        ctx.refuse("reshape of an array that is not in C order.", "Reshape a copy: a.copy().")
+    sizes = [shapes.intp(size) for size in shape]
+    unknown = [i for i, size in enumerate(sizes) if isinstance(size, ir.Lit) and size.value < 0]
+    if len(unknown) == 1:
+        known: ir.Operand = b.intp(1)
+        for i, size in enumerate(sizes):
+            if i not in unknown:
+                known = _product(ctx, known, size)
+        sizes[unknown[0]] = _quotient(ctx, size_of(ctx, array), known)
+    out = ctx.view(array, "reshape", tuple(sizes), result_type)
+    # A size that is a variable may turn out to be -1, which stands for another number.
+    keys = [("dim", out.name, axis) for axis in range(len(sizes))]
+    for axis, size in enumerate(sizes):
+        key = shapes.key(size)
+        if isinstance(size, ir.Lit) or (isinstance(key, tuple) and key[0] != "var"):
+            keys[axis] = key  # type: ignore[call-overload]
+    shapes.define(out, keys)
+    return out
+
+
+def _product(ctx: ArrayContext, a: ir.Operand, b: ir.Operand) -> ir.Operand:
+    if isinstance(a, ir.Lit) and isinstance(b, ir.Lit):
+        return ctx.b.intp(a.value * b.value)
+    if isinstance(a, ir.Lit) and a.value == 1:
+        return b
+    return ctx.b.prim(operator.mul, a, b, type=types.intp, name="size")
+
+
+def _quotient(ctx: ArrayContext, total: ir.Operand, known: ir.Operand) -> ir.Operand:
+    """total // known, or 0 where known is 0; reshape itself raises where it does not come out even."""
+    b = ctx.b
+    if isinstance(known, ir.Lit) and known.value == 1:
+        return total
+    if isinstance(total, ir.Lit) and isinstance(known, ir.Lit):
+        return b.intp(total.value // known.value if known.value else 0)
+    return b.prim(np.floor_divide, total, known, type=types.intp, name="n")  # 0 for known == 0
+
+
+def flat(ctx: ArrayContext, array: Any, copies: bool, result_type: types.Type) -> ir.Var:
+    """All elements in C order: ravel shares memory where it can, flatten does not."""
+    assert isinstance(result_type, types.Array)
+    fresh = isinstance(array, LazyMap) and array.type.layout == "C"
+    array = materialize(ctx, array)
+    if array.type.layout != "C" or (copies and not fresh):
+        array = copy(ctx, array, array.type.copy(layout="C", readonly=False))
+    if array.type.ndim == 1:
+        return array
+    return ctx.view(array, "reshape", (size_of(ctx, array),), result_type)
+
+
+def _item(ctx: ArrayContext, array: Any, args: Sequence[Any]) -> ir.Operand:
+    if args:
+        ctx.refuse("item with an argument.", "Index the array.")
+    array = materialize(ctx, array)
+    size = size_of(ctx, array)
+    if not isinstance(size, ir.Lit):
+        wrong = ctx.b.prim(operator.ne, size, ctx.b.intp(1), type=types.boolean)
+        message = "item(): can only convert an array of size 1 to a Python scalar"
+        ctx.raise_if(wrong, ValueError, message)
+    return ctx.b.load(array, *(ctx.b.intp(0),) * array.type.ndim, wraps=False)
+
+
+def _reinterpreted(ctx: ArrayContext, array: Any, result_type: types.Type) -> ir.Var:
+    array = materialize(ctx, array)
+    if isinstance(result_type, types.Array) and result_type.dtype == array.type.dtype:
+        return array
+    ctx.refuse(
+        "A view of an array with another dtype.",
+        "Convert the elements with astype, or use .real and .imag.",
+    )
+
+
+# ---- functions ------------------------------------------------------------------------------------------
+
+
+def call(
+    ctx: ArrayContext,
+    fn: Fn,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    result_type: types.Type,
+) -> Any:
+    """``fn(*args, **kwargs)`` of a NumPy function that takes or makes arrays."""
+    if isinstance(fn, np.ufunc):
+        return _ufunc(ctx, fn, args, kwargs, result_type)
+    if fn in MAKERS:
+        return MAKERS[fn](ctx, args, kwargs, result_type)
+    if fn in REDUCTIONS and len(args) == 1 and not kwargs and is_array_like(args[0]):
+        return REDUCTIONS[fn](ctx, args[0], result_type)
+    if fn in _SIMPLE:
+        return _SIMPLE[fn](ctx, args, kwargs, result_type)
+    if fn is abs:
+        return elementwise.combine(ctx, np.absolute, args, result_type)
+    if fn is np.where and len(args) == 3:
+        return elementwise.where(ctx, args, result_type)  # type: ignore[arg-type]
+    if fn is np.clip and len(args) == 3 and not kwargs:
+        return elementwise.clip(ctx, args, result_type)  # type: ignore[arg-type]
+    return _rule_call(ctx, fn, args, kwargs, result_type)
+
+
+def _ufunc(
+    ctx: ArrayContext,
+    fn: np.ufunc,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    result_type: types.Type,
+) -> Any:
+    if fn is np.matmul:
+        return _rule_call(ctx, operator.matmul, args, kwargs, result_type)
+    out = args[fn.nin] if len(args) > fn.nin else kwargs.get("out")
+    if fn.nout != 1 or set(kwargs) - {"out"}:
+        raise NoRuleError(f"This form of np.{fn.__name__} has no rule.", ctx.b.loc)
+    if out is None or is_none(out):
+        return elementwise.combine(ctx, fn, args[: fn.nin], result_type)
+    into(ctx, fn, args[: fn.nin], out)
+    return out
+
+
+def _shape(ctx: ArrayContext, args: Sequence[Any], kwargs: Any, type: types.Type) -> Any:
+    return attribute(ctx, args[0], "shape", type)
+
+
+def _size(ctx: ArrayContext, args: Sequence[Any], kwargs: Any, type: types.Type) -> Any:
+    return size_of(ctx, args[0])
+
+
+def _ndim(ctx: ArrayContext, args: Sequence[Any], kwargs: Any, type: types.Type) -> Any:
+    return ctx.b.intp(args[0].type.ndim)
+
+
+def _transpose(ctx: ArrayContext, args: Sequence[Any], kwargs: Any, type: types.Type) -> Any:
+    axes = argument(ctx, args, kwargs, 1, "axes", NONE)
+    if is_none(axes):
+        return transposed(ctx, args[0], type)
+    ndim = args[0].type.ndim
+    if isinstance(axes, TupleVal) and all(isinstance(item, ir.Lit) for item in axes.items):
+        order = [item.value % ndim for item in axes.items]  # type: ignore[union-attr]
+        if order == list(range(ndim)):
+            return materialize(ctx, args[0])
+        if order == list(range(ndim))[::-1]:
+            return transposed(ctx, args[0], type)
+    ctx.refuse("A transposition that does not reverse all axes.", "Write loops.")
+
+
+def _reshape(ctx: ArrayContext, args: Sequence[Any], kwargs: Any, type: types.Type) -> Any:
+    name = "newshape" if "newshape" in kwargs else "shape"
+    shape = argument(ctx, args, kwargs, 1, name)
+    return reshape(ctx, args[0], shape.items if isinstance(shape, TupleVal) else (shape,), type)
+
+
+def _ravel(ctx: ArrayContext, args: Sequence[Any], kwargs: Any, type: types.Type) -> Any:
+    return flat(ctx, args[0], False, type)
+
+
+def _real(ctx: ArrayContext, args: Sequence[Any], kwargs: Any, type: types.Type) -> Any:
+    return attribute(ctx, args[0], "real", type)
+
+
+def _imag(ctx: ArrayContext, args: Sequence[Any], kwargs: Any, type: types.Type) -> Any:
+    return attribute(ctx, args[0], "imag", type)
+
+
+_SIMPLE: dict[Fn, Callable[[ArrayContext, Sequence[Any], Any, Any], Any]] = {
+    np.shape: _shape,
+    np.size: _size,
+    np.ndim: _ndim,
+    np.transpose: _transpose,
+    np.reshape: _reshape,
+    np.ravel: _ravel,
+    np.real: _real,
+    np.imag: _imag,
+}
+
+
+# ---- functions with a rule of their own -------------------------------------------------------------------
+
+
+def _rule_call(
+    ctx: ArrayContext,
+    fn: Fn,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    result_type: types.Type,
+) -> Any:
+    """An ArrayCall, whose derivative is an array rule."""
+    rule = ctx.rules.array_rule(fn)
+    if rule is None:
+        name = getattr(fn, "__name__", repr(fn))
+        raise NoRuleError(f"The function {name} of arrays has no rule.", ctx.b.loc)
+    given: dict[str, Any] = {}
+    static: dict[str, Any] = {}
+    for name, value in (*zip((*rule.params, *rule.static), args, strict=False), *kwargs.items()):
+        (static if name in rule.static else given)[name] = value
+    if len(args) > len(rule.params) + len(rule.static) or set(given) - set(rule.params):
+        ctx.refuse(f"This form of {rule.name} is not supported.")
+    operands = [materialize(ctx, given[name]) for name in rule.params if name in given]
+    if not all(is_array(arg) or is_scalar(arg) for arg in operands):
+        ctx.refuse(f"{rule.name} with an argument that is neither an array nor a number.")
+    for name, value in static.items():
+        if not isinstance(value, ir.Lit):
+            ctx.refuse(f"The argument {name} of {rule.name} must be a constant.")
+    kinds = tuple(types.unliteral(arg.type) for arg in operands)
+    wrong = rule.accepts(kinds, {name: value.value for name, value in static.items()})
+    if wrong is not None:
+        ctx.refuse(wrong)
+    fixed = tuple(sorted((name, value) for name, value in static.items()))
+    if rule.overwrites is not None and len(operands) > rule.overwrites:
+        ctx.b.array_call(fn, tuple(operands), (), fixed)
+        return operands[rule.overwrites]
+    outs = _outs(ctx, rule, kinds, result_type)
+    ctx.b.array_call(fn, tuple(operands), outs, fixed)
+    for out in outs:
+        if is_array(out):
+            ctx.origins.fresh(out)
+    return outs[0] if outs else NONE
+
+
+def _outs(
+    ctx: ArrayContext, rule: Any, kinds: tuple[types.Type, ...], result_type: types.Type
+) -> tuple[ir.Var, ...]:
+    """The result, then what the rule's own forward returns beside it."""
+    if rule.forward is None:
+        return (ctx.b.fresh(rule.name, types.unliteral(result_type)),)
+    found = signature(ctx.rules.jitted_forward(rule), kinds)
+    if found is None or not isinstance(found[0], types.BaseTuple):
+        ctx.refuse(f"The rule of {rule.name} has no forward for these types.")
+    names = (rule.name, *rule.residual)
+    return tuple(ctx.b.fresh(name, kind) for name, kind in zip(names, found[0], strict=True))

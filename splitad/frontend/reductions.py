@@ -1,0 +1,248 @@
+"""Reductions of whole arrays to a scalar, as loops that add in the order in which Numba does.
+
+An operand that is not computed yet is reduced without being stored: Numba stores it and reads it back,
+which gives the same numbers.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numba.core import types
+
+from splitad.frontend.allocation import constant
+from splitad.frontend.array_context import ArrayContext, Index
+from splitad.frontend.elements import Elements, LazyMap, element_of, lazy_of, materialize
+from splitad.ir import nodes as ir
+from splitad.ir.types import scalar_result
+
+Values = tuple[ir.Operand, ...]
+Step = Callable[[Values, ir.Operand], Sequence[ir.Operand]]
+
+
+def reduce(ctx: ArrayContext, value: Any, inits: Sequence[ir.Operand], step: Step) -> Values:
+    """Folds over the elements: step takes the values so far and an element."""
+    source = lazy_of(ctx, value)
+    expr = element_of(value)
+    elements = Elements(ctx, [expr], source.sizes)
+
+    def body(index: Index, values: Values) -> Sequence[ir.Operand]:
+        (element,) = elements.at(index, [expr])
+        return step(values, element)
+
+    return ctx.fold(source.sizes, inits, body, source.type.layout)
+
+
+def size_of(ctx: ArrayContext, value: Any) -> ir.Operand:
+    """How many elements there are."""
+    total: ir.Operand = ctx.b.intp(1)
+    for size in lazy_of(ctx, value).sizes:
+        if isinstance(total, ir.Lit) and isinstance(size, ir.Lit):
+            total = ctx.b.intp(total.value * size.value)
+        elif isinstance(total, ir.Lit) and total.value == 1:
+            total = size
+        else:
+            total = ctx.b.prim(operator.mul, total, size, type=types.intp, name="size")
+    return total
+
+
+def _accumulated(
+    ctx: ArrayContext, value: Any, fn: Any, start: int, type: types.Type
+) -> ir.Operand:
+    """``acc = fn(acc, element)`` with an accumulator of the given type."""
+
+    def step(values: Values, element: ir.Operand) -> list[ir.Operand]:
+        return [ctx.b.prim(fn, values[0], ctx.b.cast(element, type), type=type, name="acc")]
+
+    (out,) = reduce(ctx, value, (constant(start, type),), step)
+    return out
+
+
+def total(ctx: ArrayContext, value: Any, type: types.Type) -> ir.Operand:
+    """np.sum"""
+    return _accumulated(ctx, value, operator.add, 0, type)
+
+
+def product(ctx: ArrayContext, value: Any, type: types.Type) -> ir.Operand:
+    """np.prod"""
+    return _accumulated(ctx, value, operator.mul, 1, type)
+
+
+def mean(ctx: ArrayContext, value: Any, type: types.Type) -> ir.Operand:
+    """np.mean: of an empty array it is NaN."""
+    acc = _accumulated(ctx, value, operator.add, 0, type)
+    return _over_size(ctx, acc, value, type)
+
+
+def _over_size(ctx: ArrayContext, acc: ir.Operand, value: Any, type: types.Type) -> ir.Operand:
+    # float32 / int64 is divided in double precision and rounded
+    size = size_of(ctx, value)
+    wide = scalar_result(operator.truediv, (types.unliteral(acc.type), types.intp))
+    assert wide is not None
+    pair = ctx.b.cast(acc, wide), ctx.b.cast(size, wide)
+    return ctx.b.cast(ctx.b.prim(ctx.ops.fdiv, *pair, type=wide), type)
+
+
+def variance(ctx: ArrayContext, value: Any, type: types.Type) -> ir.Operand:
+    """np.var: the mean of the squared differences from the mean, summed in double precision."""
+    if isinstance(value.type.dtype, types.Complex):
+        ctx.refuse("The variance of complex numbers.")
+    value = materialize(ctx, value)
+    dtype = value.type.dtype
+    kind = dtype if isinstance(dtype, types.Float) else types.float64
+    middle = mean(ctx, value, kind)
+
+    def step(values: Values, element: ir.Operand) -> list[ir.Operand]:
+        apart = ctx.b.prim(operator.sub, ctx.b.cast(element, kind), middle, type=kind)
+        square = ctx.b.prim(operator.mul, apart, apart, type=kind)
+        wide = ctx.b.cast(square, types.float64)
+        return [ctx.b.prim(operator.add, values[0], wide, type=types.float64, name="acc")]
+
+    (acc,) = reduce(ctx, value, (ir.Lit(0.0, types.float64),), step)
+    return ctx.b.cast(_over_size(ctx, acc, value, types.float64), type)
+
+
+def deviation(ctx: ArrayContext, value: Any, type: types.Type) -> ir.Operand:
+    """np.std"""
+    var = variance(ctx, value, types.float64)
+    half = ir.Lit(0.5, types.float64)
+    return ctx.b.cast(ctx.b.prim(operator.pow, var, half, type=types.float64), type)
+
+
+# ---- extremes ------------------------------------------------------------------------------------------
+
+
+def smallest(ctx: ArrayContext, value: Any, type: types.Type) -> ir.Operand:
+    return _extreme(ctx, value, operator.ge, "minimum")
+
+
+def largest(ctx: ArrayContext, value: Any, type: types.Type) -> ir.Operand:
+    return _extreme(ctx, value, operator.le, "maximum")
+
+
+def _extreme(ctx: ArrayContext, value: Any, keeps: Any, name: str) -> ir.Operand:
+    """The first smallest or largest element, or the first NaN.
+
+    The loop finds *where* it is, so that the derivative is that of one load.  keeps(element, best) is
+    whether the best so far remains; with a NaN it is False, so a NaN is taken, and then kept.
+    """
+    array = materialize(ctx, value)
+    b, dtype = ctx.b, array.type.dtype
+    if isinstance(dtype, types.Complex):
+        ctx.refuse(f"The {name} of complex numbers.")
+    message = f"zero-size array to reduction operation {name} which has no identity"
+    is_empty = b.prim(operator.eq, size_of(ctx, array), b.intp(0), type=types.boolean)
+    ctx.raise_if(is_empty, ValueError, message)
+    zeros = (b.intp(0),) * array.type.ndim
+    first = b.load(array, *zeros, wraps=False)
+    sizes = ctx.shapes.dims(array)
+
+    def body(index: Index, values: Values) -> list[ir.Operand]:
+        best, *where = values
+        element = b.load(array, *index, wraps=False)
+        keep: ir.Operand = b.prim(keeps, element, best, type=types.boolean)
+        if isinstance(dtype, types.Float):
+            found_nan = b.prim(operator.ne, best, best, type=types.boolean)
+            keep = b.prim(operator.or_, keep, found_nan, type=types.boolean)
+        pairs = zip((best, *where), (element, *index), strict=True)
+        return [ctx.select(keep, old, new) for old, new in pairs]
+
+    _, *place = ctx.fold(sizes, (first, *zeros), body, array.type.layout, name="best")
+    return b.load(array, *place, wraps=False)
+
+
+# ---- truth ---------------------------------------------------------------------------------------------
+
+
+def any_true(ctx: ArrayContext, value: Any, type: types.Type) -> ir.Operand:
+    return _truth(ctx, value, operator.or_, False)
+
+
+def all_true(ctx: ArrayContext, value: Any, type: types.Type) -> ir.Operand:
+    return _truth(ctx, value, operator.and_, True)
+
+
+def _truth(ctx: ArrayContext, value: Any, fn: Any, start: bool) -> ir.Operand:
+    def step(values: Values, element: ir.Operand) -> list[ir.Operand]:
+        return [ctx.b.prim(fn, values[0], _is_true(ctx, element), type=types.boolean, name="acc")]
+
+    (out,) = reduce(ctx, value, (ir.Lit(start, types.boolean),), step)
+    return out
+
+
+def count_true(ctx: ArrayContext, value: Any, type: types.Type) -> ir.Operand:
+    """np.count_nonzero"""
+
+    def step(values: Values, element: ir.Operand) -> list[ir.Operand]:
+        one = ctx.b.cast(_is_true(ctx, element), type)
+        return [ctx.b.prim(operator.add, values[0], one, type=type, name="count")]
+
+    (out,) = reduce(ctx, value, (constant(0, type),), step)
+    return out
+
+
+def _is_true(ctx: ArrayContext, element: ir.Operand) -> ir.Operand:
+    if types.unliteral(element.type) == types.boolean:
+        return element
+    zero = constant(0, types.unliteral(element.type))
+    return ctx.b.prim(operator.ne, element, zero, type=types.boolean)
+
+
+# ---- running -------------------------------------------------------------------------------------------
+
+
+def running(ctx: ArrayContext, value: Any, fn: Any, start: int, type: types.Array) -> ir.Var:
+    """np.cumsum, np.cumprod of a 1-D array."""
+    source = lazy_of(ctx, value)
+    if len(source.sizes) != 1:
+        ctx.refuse("A running sum or product of more than one dimension.", "Write a loop.")
+    expr = element_of(value)
+    out = ctx.alloc(source.sizes, type)
+    elements = Elements(ctx, [expr], source.sizes)
+
+    def body(index: Index, values: Values) -> list[ir.Operand]:
+        (element,) = elements.at(index, [expr])
+        wide = ctx.b.cast(element, type.dtype)
+        acc = ctx.b.prim(fn, values[0], wide, type=type.dtype, name="acc")
+        ctx.b.store(out, index, acc, wraps=False)
+        return [acc]
+
+    ctx.fold(source.sizes, (constant(start, type.dtype),), body)
+    return out
+
+
+def cumsum(ctx: ArrayContext, value: Any, type: types.Array) -> ir.Var:
+    return running(ctx, value, operator.add, 0, type)
+
+
+def cumprod(ctx: ArrayContext, value: Any, type: types.Array) -> ir.Var:
+    return running(ctx, value, operator.mul, 1, type)
+
+
+Reduction = Callable[[ArrayContext, Any, Any], ir.Operand]
+
+REDUCTIONS: dict[Any, Reduction] = {
+    np.sum: total,
+    np.prod: product,
+    np.mean: mean,
+    np.var: variance,
+    np.std: deviation,
+    np.min: smallest,
+    np.amin: smallest,
+    np.max: largest,
+    np.amax: largest,
+    np.any: any_true,
+    np.all: all_true,
+    np.count_nonzero: count_true,
+    np.cumsum: cumsum,
+    np.cumprod: cumprod,
+}
+
+
+def is_array_like(value: Any) -> bool:
+    return isinstance(value, LazyMap) or (
+        isinstance(value, ir.Var) and isinstance(value.type, types.Array)
+    )
