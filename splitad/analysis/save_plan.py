@@ -8,6 +8,7 @@ contents are still known there, from one of
 - a frozen global, which never changes;
 - a snapshot: L is the outermost loop around the load in which nothing may write the array; its contents
   are copied once, behind L, instead of once per load.  L may be the whole function;
+- an undo log (analysis/undo.py);
 - a reference: an array made in f, out of the caller's reach, that nothing writes after L (or an argument
   that is only read, where the caller promises not to write it in between): it is kept, not copied.
 """
@@ -23,6 +24,7 @@ from splitad.analysis.maxflow import INFINITE, FlowGraph
 from splitad.analysis.memory import Memory, is_array
 from splitad.analysis.reverse import Reverse
 from splitad.analysis.scopes import Scope, Scopes
+from splitad.analysis.undo import loaded_last
 from splitad.ir import nodes as ir
 from splitad.rules import registry
 from splitad.rules.spelling import cheap
@@ -35,11 +37,13 @@ class Copy:
     """An array whose contents are kept: behind `after` (a statement), or at the function's end (None).
 
     by_reference: the array itself is kept alive, nothing is copied.
+    undo: the contents at the end, which the reverse takes back store by store (analysis/undo.py).
     """
 
     array: ir.Var
     after: int | None  # identity of the statement
     by_reference: bool
+    undo: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,9 +72,15 @@ class _Finder:
     where: Scopes
     memory: Memory
     stable: frozenset[ir.Var]  # argument arrays that nobody writes between forward and pullback
+    undo: frozenset[ir.Var]
 
-    def copy_for_load(self, array: ir.Var, scope: Scope) -> Copy | None:
+    def copy_for_load(self, load: ir.Load, scope: Scope) -> Copy | None:
         """The copy that lets a load in `scope` be repeated; None where it should be taped instead."""
+        array = load.array
+        if array in self.undo:
+            if loaded_last(array, load, scope, self.memory, self.where):
+                return Copy(array, None, by_reference=False, undo=True)
+            return None
         loop = self._read_only_around(array, scope)
         if loop is None:
             return None
@@ -142,13 +152,18 @@ def save_plan(
     active: Activity,
     needs: Reverse,
     stable: frozenset[ir.Var] = frozenset(),
+    undo: frozenset[ir.Var] = frozenset(),
+    old: frozenset[ir.Var] = frozenset(),
 ) -> Plan:
-    """stable: argument arrays that the caller promises to leave as they are (and f does not write)."""
-    finder = _Finder(fn, where, memory, stable)
+    """stable: argument arrays that the caller promises to leave as they are (and f does not write).
+    undo: arrays with an undo log.  old: the values that their stores overwrite."""
+    finder = _Finder(fn, where, memory, stable, undo)
     reload: dict[ir.Var, Copy | None] = {}
 
     def inputs(var: ir.Var) -> tuple[ir.Operand, ...] | None:
         """The operands that var can be computed again from; None where it cannot."""
+        if var in old:
+            return None
         stmt = where.definition[var]
         if isinstance(stmt, ir.Prim):
             rule = registry.scalar_rule(stmt.fn)
@@ -158,7 +173,7 @@ def save_plan(
         if isinstance(stmt, ir.Load):
             if isinstance(stmt.array, ir.Lit):
                 return stmt.index
-            copy = finder.copy_for_load(stmt.array, where.of[var])
+            copy = finder.copy_for_load(stmt, where.of[var])
             if copy is not None:
                 reload[var] = copy
                 return stmt.index
@@ -171,8 +186,9 @@ def save_plan(
     # ---- the graph, from what is needed upwards ------------------------------------------------------
     graph = FlowGraph()
     known: dict[ir.Var, tuple[ir.Operand, ...] | None] = {}
-    pending = list(needs.values)
-    for var in needs.values:
+    values = tuple(dict.fromkeys([*needs.values, *sorted(old, key=lambda v: v.name)]))
+    pending = list(values)
+    for var in values:
         graph.edge(("out", var), "sink", INFINITE)
     while pending:
         var = pending.pop()
@@ -215,6 +231,10 @@ def save_plan(
 
     for var in needs.values:
         provide(var)
+    undone = {copy.array for copy in source.values() if copy.undo}
+    for var in sorted(old, key=lambda v: v.name):
+        if where.definition[var].array in undone:  # type: ignore[union-attr]
+            provide(var)
     for call, array in needs.contents:
         copy = finder.copy_for_call(array, call, _scope_of(call, where))
         source[(id(call), array)] = copy

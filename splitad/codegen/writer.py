@@ -12,9 +12,9 @@ from splitad.errors import Loc
 class Writer:
     """Lines with indentation; `names` are the objects that the text refers to by name."""
 
-    def __init__(self) -> None:
+    def __init__(self, names: dict[str, object]) -> None:
         self.lines: list[str] = []
-        self.names: dict[str, object] = {}
+        self.names = names  # shared by the functions of one module
         self._indent = 0
         self._last_loc: tuple[str, int] | None = None
 

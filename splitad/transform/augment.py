@@ -25,7 +25,6 @@ from splitad.errors import TapeLimitError
 from splitad.ir import nodes as ir
 from splitad.rules import registry
 from splitad.rules.spelling import unique_number
-from splitad.runtime.boundary import note_array
 from splitad.tape.arrays import put_array, snapshot_nbytes
 from splitad.tape.layout import Column, Record
 from splitad.tape.ops import column, tape_grow, tape_release
@@ -36,9 +35,9 @@ from splitad.transform.loops import LoopText
 WHILE_CHUNK = 1024  # iterations of a `while` that are reserved at a time
 
 
-def run(facts: Facts, name: str) -> Writer:
+def run(facts: Facts, name: str, names: dict[str, object]) -> Writer:
     """The function's text: ``name(tape, *args) -> (result, refs)``."""
-    w = Writer()
+    w = Writer(names)
     work = _Augment(facts, w)
     params = "".join(", " + identifier(p.name) for p in facts.fn.params)
     with w.indented(f"def {name}(tape{params}):"):
@@ -82,6 +81,8 @@ class _Augment:
 
     def note(self, var: ir.Var) -> None:
         if var in self.layout.notes:
+            from splitad.runtime.boundary import note_array
+
             self.w.use("note_array", note_array)
             self.w.line(f"note_array(base, {self.layout.notes[var]}, {identifier(var.name)})")
 

@@ -25,6 +25,7 @@ class Facts:
     plan: Plan
     layout: Layout
     activities: tuple[str, ...]
+    old: dict[int, ir.Var]  # store -> the value that it overwrites, where the array has an undo log
     strong_zero: bool
     limit_message: str
 

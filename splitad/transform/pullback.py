@@ -49,9 +49,9 @@ def shadow_name(var: ir.Var) -> str:
     return "d_" + var.name
 
 
-def run(facts: Facts, name: str) -> Writer:
+def run(facts: Facts, name: str, names: dict[str, object]) -> Writer:
     """The function's text: ``name(tape, refs, result_bar, *shadows) -> cotangents``."""
-    w = Writer()
+    w = Writer(names)
     work = _Pullback(facts, w)
     shadows = "".join(
         ", " + shadow_name(p)
@@ -85,6 +85,9 @@ class _Pullback:
             w.line(f"{saved_name(copy.array)} = refs[{k}]")
         for copy in reversed(self.plan.behind(None)):
             self.pop(copy)
+        for copy in self.plan.behind(None):
+            if copy.undo:  # taken back store by store; the tape itself is never written
+                w.line(f"{undo_name(copy.array)} = {saved_name(copy.array)}.copy()")
         self.slot[root] = lambda c: f"{self.column_text(str(c.offset), c)}[0]"
         self.restore(root)
         self.leaf_shadows()
@@ -241,7 +244,8 @@ class _Pullback:
             w.line(f"{identifier(var.name)} = {self.slot[scope.record](c)}")  # type: ignore[operator]
         for stmt in self.plan.recomputed.get(scope, ()):
             if isinstance(stmt, ir.Load) and isinstance(stmt.array, ir.Var):
-                array = saved_name(self.plan.source[stmt.out].array)
+                copy = self.plan.source[stmt.out]
+                array = undo_name(copy.array) if copy.undo else saved_name(copy.array)
                 w.line(f"{identifier(stmt.out.name)} = {load_text(w, stmt, array, unchecked=True)}")
             else:
                 statement(w, stmt, unchecked=True)
@@ -401,6 +405,10 @@ class _Pullback:
             read, write = f"{shadow}[{index}]", f"{shadow}[{index}] = {{}}"
         self.add(stmt.value, read, scope)
         self.w.line(write.format(zero(self.w, stmt.array.type.dtype)))
+        old = self.facts.old.get(id(stmt))
+        if old is not None and any(c.undo and c.array == stmt.array for c in self.plan.copies):
+            taken_back = write.format(identifier(old.name))
+            self.w.line(taken_back.replace(shadow, undo_name(stmt.array), 1))
 
     def array_call(self, call: ir.ArrayCall, scope: Scope) -> None:
         """Call the rule's pullback; see rules/registry.py for its parameters."""
@@ -579,6 +587,10 @@ class _Pullback:
 
 def saved_name(array: ir.Var) -> str:
     return "saved_" + array.name
+
+
+def undo_name(array: ir.Var) -> str:
+    return "undo_" + array.name
 
 
 def table_name(type: types.Array) -> str:

@@ -1,0 +1,145 @@
+"""From a function to the text of its pair: the ordered list of passes, and what each is for.
+
+This is the only file that knows the order.  With SPLITAD_CHECK=1 the IR is verified after every pass; with
+SPLITAD_DUMP=<pass> the IR behind that pass is printed.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from numba import types
+
+from splitad.analysis.activity import activity, is_differentiable
+from splitad.analysis.memory import is_array, memory
+from splitad.analysis.reverse import reverse, written_by
+from splitad.analysis.save_plan import save_plan
+from splitad.analysis.scopes import scopes
+from splitad.analysis.undo import undo_arrays
+from splitad.errors import NoRuleError
+from splitad.ir import nodes as ir
+from splitad.ir.show import show
+from splitad.ir.verify import verify
+from splitad.ir.walk import walk
+from splitad.rules import registry
+from splitad.tape.layout import layout
+from splitad.transform import augment, identity, pullback, simplify
+from splitad.transform import undo as undo_pass
+from splitad.transform.facts import Facts
+
+for _domain in ("scalar", "arrays"):  # importing a file of rules registers them
+    if importlib.util.find_spec(f"splitad.rules.{_domain}") is not None:
+        importlib.import_module(f"splitad.rules.{_domain}")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a pair is compiled with; fastmath to nogil are the function's own njit options."""
+
+    fastmath: Any = False
+    error_model: str = "python"
+    boundscheck: bool = False
+    nogil: bool = False
+    strong_zero: bool = True
+    args_alias: bool = False  # the arguments may overlap each other
+    stable: tuple[bool, ...] = ()  # arguments that nobody writes between forward and pullback
+    max_tape_bytes: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class PairText:
+    """The generated functions of one specialisation."""
+
+    facts: Facts
+    forward: str
+    pullback: str
+    names: dict[str, object]  # the globals that both texts use
+
+
+def build(fn: ir.Function, activities: tuple[str, ...], options: Options) -> PairText:
+    """The augmented forward and the pullback of a lowered function.
+
+    activities: "active", "duplicated" or "const" for each argument.
+    """
+    wanted = frozenset(
+        leaf.var
+        for leaf in fn.leaves
+        if activities[leaf.path[0]] != "const" and is_differentiable(leaf.var.type)  # type: ignore[index]
+    )
+    _check("lower", fn)
+    # smaller code to differentiate is smaller code twice over: values shared, invariants out of loops
+    fn = _check("simplify", simplify.run(fn, options.error_model, options.boundscheck))
+    # an integer beside each array that control flow chooses, so that its shadow can be found
+    facts = _activity(fn, wanted, options)
+    fn, ids = identity.run(fn, facts, wanted)
+    _check("identity", fn)
+
+    # where an array is loaded deeper than it is stored: the value that each store overwrites
+    active = _activity(fn, wanted, options)
+    undo = undo_arrays(active.memory.scopes, active.memory, active)
+    fn, old = undo_pass.run(fn, undo)
+    _check("undo", fn)
+
+    active = _activity(fn, wanted, options)
+    where, mem = active.memory.scopes, active.memory
+    needs = reverse(fn, active, ids)
+    stable = frozenset(
+        leaf.var
+        for leaf in fn.leaves
+        if is_array(leaf.var)
+        and options.stable
+        and options.stable[leaf.path[0]]  # type: ignore[index]
+        and leaf.exit == leaf.var
+        and not any(mem.writes_to(leaf.var, where.root))
+    )
+    plan = save_plan(fn, where, mem, active, needs, stable, undo, frozenset(old.values()))
+    places = layout(where, plan, active, ())
+    limit = f"the tape of {fn.name} would outgrow max_tape_bytes={options.max_tape_bytes}"
+    found = Facts(fn, where, active, ids, needs, plan, places, activities, old, options.strong_zero, limit)
+    names: dict[str, object] = {}
+    forward = augment.run(found, fn.name + "__forward", names)
+    reverse_ = pullback.run(found, fn.name + "__pullback", names)
+    return PairText(found, forward.text(), reverse_.text(), names)
+
+
+def _activity(fn: ir.Function, wanted: frozenset[ir.Var], options: Options) -> Any:
+    where = scopes(fn)
+    written = {id(s): written_by(s) for s in walk(fn.body) if isinstance(s, ir.ArrayCall)}
+    mem = memory(fn, where, written, options.args_alias)
+    return activity(fn, mem, wanted, differentiable_args)
+
+
+def differentiable_args(
+    stmt: ir.Prim | ir.ArrayCall,
+) -> tuple[tuple[ir.Operand, ...], tuple[ir.Operand, ...]]:
+    """The operands that a statement's results have a derivative in, and what receives one."""
+    if isinstance(stmt, ir.ArrayCall):
+        rule = registry.array_rule(stmt.fn)
+        assert rule is not None
+        reads = tuple(a for k, a in enumerate(stmt.args) if k in rule.reads)
+        return reads, (*stmt.outs, *written_by(stmt))
+    scalar = registry.scalar_rule(stmt.fn)
+    if scalar is None:
+        name = getattr(stmt.fn, "__name__", str(stmt.fn))
+        reason = registry.refusal(stmt.fn) or f"the function {name} has no derivative rule"
+        raise NoRuleError(reason, stmt.loc, "Register one with splitad.rule.")
+    is_complex = any(isinstance(v.type, types.Complex) for v in (stmt.out, *stmt.args))
+    partials = scalar.partials_for(is_complex)
+    sources = tuple(a for a, p in zip(stmt.args, partials, strict=False) if p is not None)
+    return sources, (stmt.out,)
+
+
+def _check(name: str, fn: ir.Function) -> ir.Function:
+    if os.environ.get("SPLITAD_DUMP") == name:
+        print(show(fn))
+    if os.environ.get("SPLITAD_CHECK") == "1":
+        verify(fn)
+    return fn
+
+
+Pass = Callable[[ir.Function], ir.Function]
