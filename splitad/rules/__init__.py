@@ -1,0 +1,3 @@
+"""Derivative rules.  Importing any part of the package registers all of the built-in ones."""
+
+from splitad.rules import scalar as _scalar  # noqa: F401

@@ -55,62 +55,23 @@ and returns `(result, *residuals)`; they are `ArrayCall.outs`, in this order.
 
 from __future__ import annotations
 
-import ast
-import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass
 from typing import Any, Literal
 
-import numba
-from numba import types
+from splitad.rules.arrayrule import ArrayRule, Check, Need, jitted, jitted_forward, parameters
+from splitad.rules.texts import Adjoint, Partial, RuleError, partial
 
-from splitad.errors import SplitadError
-from splitad.rules.namespace import NAMES
+__all__ = [
+    "Adjoint", "ArrayRule", "Need", "Partial", "RuleError", "ScalarRule", "array", "array_rule",
+    "array_rules", "jitted", "jitted_forward", "linear", "refusal", "refuse", "scalar", "scalar_rule",
+    "scalar_rules", "zero",
+]  # fmt: skip
 
 Fn = Callable[..., Any]
 
 
-class RuleError(SplitadError):
-    """A rule that is malformed, or registered twice."""
-
-
 # ---- scalar rules ----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Adjoint:
-    """What to give instead of a partial: the complete contribution to the operand; `d` is d_out."""
-
-    text: str
-
-
-@dataclass(frozen=True)
-class Partial:
-    """A partial derivative as text.
-
-    needs: the arguments and "out" that it names.  constant: it names none (a number).
-    bounded: it is a choice between numbers, hence finite whatever the operands: a zero cotangent
-    times it is zero without a guard.  adjoint: the text is the whole contribution, over `d` too.
-    helpers: what it calls, by name, apart from builtins; inject these as globals.
-    """
-
-    text: str
-    needs: tuple[str, ...]
-    constant: bool
-    bounded: bool
-    adjoint: bool
-    helpers: tuple[tuple[str, Any], ...] = field(compare=False)
-
-    def render(self, names: Mapping[str, str]) -> str:
-        """The text with arguments, `out` and `d` replaced by what they are called at the place of use."""
-        pieces, at = [], 0
-        for start, end, name in _name_spans(self.text):
-            if name in names:
-                new = names[name]
-                pieces += [self.text[at:start], new if new.isidentifier() else f"({new})"]
-                at = end
-        return "".join([*pieces, self.text[at:]])
 
 
 @dataclass(frozen=True)
@@ -170,9 +131,9 @@ def scalar(
             raise RuleError(
                 f"rule {name}: d{p}= is missing; d{p}=None says that there is no derivative"
             )
-        real.append(_partial(name, names, partials[f"d{p}"], extra))
+        real.append(partial(name, names, partials[f"d{p}"], extra))
         given_complex = partials.get(f"complex_d{p}", partials[f"d{p}"])
-        complex_.append(_partial(name, names, given_complex, extra, for_complex=True))
+        complex_.append(partial(name, names, given_complex, extra, for_complex=True))
     points = tuple(tuple(s) for s in samples)
     if not points:
         raise RuleError(f"rule {name}: it has no samples, so no test would check it")
@@ -242,72 +203,6 @@ def array_rules() -> tuple[ArrayRule, ...]:
 # ---- array rules -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Need:
-    """A parameter of a pullback.
-
-    kind "contents", "shape", "shadow": of argument `index`; "out", "d_out": of the result;
-    "residual": `index` into ArrayCall.outs; "static": the static argument `name`.
-    """
-
-    kind: Literal["contents", "shape", "shadow", "out", "d_out", "residual", "static"]
-    name: str
-    index: int
-
-
-@dataclass(frozen=True, eq=False)
-class ArrayRule:
-    """The derivative of a function that takes arrays; the module's docstring has the protocol."""
-
-    name: str
-    primals: tuple[Fn, ...]
-    params: tuple[str, ...]
-    pullback: Fn
-    call: tuple[Need, ...]
-    needed_by: Mapping[str, tuple[str, ...]]
-    overwrites: int | None
-    forward: Fn | None
-    residual: tuple[str, ...]
-    static: tuple[str, ...]
-    check: Callable[[tuple[types.Type, ...], Mapping[str, Any]], str | None] | None
-
-    @property
-    def reads(self) -> tuple[int, ...]:
-        """Positions of the arguments whose contents the function reads."""
-        return tuple(i for i in range(len(self.params)) if i != self.overwrites)
-
-    @property
-    def writes(self) -> tuple[int, ...]:
-        """Positions of the arguments that the function writes, if they are given."""
-        return () if self.overwrites is None else (self.overwrites,)
-
-    def saves(self, active: Sequence[bool]) -> tuple[str, ...]:
-        """Names of the parameters of `call` that must be saved, of kinds contents, shape, out, residual.
-
-        active: for each argument of the call, whether it is.
-        """
-        on = {p for p, is_on in zip(self.params, active, strict=False) if is_on}
-        if self.overwrites is not None and len(active) > self.overwrites:
-            on.discard(self.params[self.overwrites])
-        kinds = ("contents", "shape", "out", "residual")
-        return tuple(
-            n.name
-            for n in self.call
-            if n.kind in kinds
-            and (n.name not in self.needed_by or on & set(self.needed_by[n.name]))
-        )
-
-    def accepts(self, argtypes: Sequence[types.Type], static: Mapping[str, Any]) -> str | None:
-        """None, or why the rule cannot handle these argument types and static arguments."""
-        fewest = len(self.params) - (self.overwrites is not None)
-        if not fewest <= len(argtypes) <= len(self.params):
-            return f"{self.name} takes ({', '.join(self.params)}), not {len(argtypes)} arguments"
-        for name in static:
-            if name not in self.static:
-                return f"the argument {name}= of {self.name} has no derivative rule"
-        return self.check(tuple(argtypes), static) if self.check is not None else None
-
-
 def array(
     name: str,
     primals: Sequence[Fn],
@@ -319,7 +214,7 @@ def array(
     forward: Fn | None = None,
     residual: str = "",
     static: str = "",
-    check: Callable[[tuple[types.Type, ...], Mapping[str, Any]], str | None] | None = None,
+    check: Check | None = None,
 ) -> ArrayRule:
     """Register a rule for a function of arrays; see the module's docstring.
 
@@ -332,14 +227,7 @@ def array(
         raise RuleError(f"rule {name}: only the last argument can be one that is overwritten")
     if bool(extra) and forward is None:
         raise RuleError(f"rule {name}: a residual needs a forward= that returns it")
-    call = tuple(
-        _need(name, p, names, extra, fixed)
-        for p in inspect.signature(getattr(pullback, "py_func", pullback)).parameters
-    )
-    if not any(n.kind == "d_out" for n in call):
-        raise RuleError(f"rule {name}: its pullback has no parameter d_out")
-    if not any(n.kind == "shadow" for n in call):
-        raise RuleError(f"rule {name}: its pullback adds into no argument (d_{names[0]}, say)")
+    call = parameters(name, pullback, names, extra, fixed)
     uses = {k: tuple(v.split()) for k, v in (needed_by or {}).items()}
     for key, by in uses.items():
         if key not in {n.name for n in call} or not set(by) <= set(names):
@@ -361,45 +249,7 @@ def array_rule(fn: Fn) -> ArrayRule | None:
     return _array.get(fn)
 
 
-@cache
-def jitted(rule: ArrayRule) -> Any:
-    """The pullback as an njit function; compiled when it is first called."""
-    return _njit(rule.pullback)
-
-
-@cache
-def jitted_forward(rule: ArrayRule) -> Any:
-    """The forward of a rule that has one, as an njit function."""
-    assert rule.forward is not None
-    return _njit(rule.forward)
-
-
-def _njit(fn: Fn) -> Any:
-    return fn if hasattr(fn, "py_func") else numba.njit(error_model="numpy")(fn)
-
-
 # ---- checks ----------------------------------------------------------------------------------------
-
-
-def _need(
-    rule: str, p: str, names: tuple[str, ...], residual: tuple[str, ...], static: tuple[str, ...]
-) -> Need:
-    """What parameter p of a pullback stands for."""
-    if p == "d_out":
-        return Need("d_out", p, 0)
-    if p in residual:
-        return Need("residual", p, 1 + residual.index(p))
-    if p in static:
-        return Need("static", p, static.index(p))
-    if p in names:
-        return Need("contents", p, names.index(p))
-    if p == "out":
-        return Need("out", p, 0)
-    if p.startswith("d_") and p[2:] in names:
-        return Need("shadow", p, names.index(p[2:]))
-    if p.startswith("shape_") and p[6:] in names:
-        return Need("shape", p, names.index(p[6:]))
-    raise RuleError(f"rule {rule}: its pullback has a parameter {p}, which stands for nothing")
 
 
 def _check_params(rule: str, names: tuple[str, ...]) -> None:
@@ -426,76 +276,3 @@ def _add(rule: ScalarRule) -> ScalarRule:
         _check_new(rule.name, fn)
     _scalar.update(dict.fromkeys(rule.primals, rule))
     return rule
-
-
-def _name_spans(text: str) -> list[tuple[int, int, str]]:
-    """Where the names in an expression are; texts are ASCII, so byte offsets are offsets."""
-    tree = ast.parse(text, mode="eval")
-    found = [n for n in ast.walk(tree) if isinstance(n, ast.Name)]
-    return sorted((n.col_offset, n.end_col_offset or 0, n.id) for n in found)
-
-
-def _is_number(node: ast.expr) -> bool:
-    if isinstance(node, ast.UnaryOp):
-        return _is_number(node.operand)
-    return isinstance(node, ast.Constant)
-
-
-def _is_bounded(node: ast.expr) -> bool:
-    if isinstance(node, ast.IfExp):
-        return _is_bounded(node.body) and _is_bounded(node.orelse)
-    return _is_number(node)
-
-
-class _ForComplex(ast.NodeTransformer):
-    """math -> cmath, a / b -> fdiv(a, b)."""
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        return ast.Name("cmath", node.ctx) if node.id == "math" else node
-
-    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
-        self.generic_visit(node)
-        if not isinstance(node.op, ast.Div):
-            return node
-        return ast.Call(ast.Name("fdiv", ast.Load()), [node.left, node.right], [])
-
-
-def _partial(
-    rule: str,
-    params: tuple[str, ...],
-    given: str | Adjoint | None,
-    extra: Mapping[str, Any],
-    for_complex: bool = False,
-) -> Partial | None:
-    if given is None:
-        return None
-    adjoint = isinstance(given, Adjoint)
-    text = given.text if isinstance(given, Adjoint) else given
-    try:
-        body = ast.parse(text, mode="eval").body
-    except SyntaxError as error:
-        raise RuleError(f"rule {rule}: {text!r} is not an expression") from error
-    if not text.isascii() or "\n" in text:
-        raise RuleError(f"rule {rule}: {text!r} is not one line of ASCII")
-    if for_complex:
-        body = _ForComplex().visit(body)
-        text = ast.unparse(body)
-    used = dict.fromkeys(name for _, _, name in _name_spans(text))
-    values = (*params, "out")
-    allowed = {**NAMES, **extra}
-    for name in used:
-        if name not in values and name not in allowed and not (adjoint and name == "d"):
-            raise RuleError(
-                f"rule {rule}: {text!r} names {name}, which is neither a parameter ({' '.join(params)}), "
-                "nor out, nor a helper"
-            )
-    needs = tuple(n for n in used if n in values)
-    helpers = tuple((n, allowed[n]) for n in used if n not in values and n in allowed)
-    return Partial(
-        text,
-        needs,
-        constant=not adjoint and _is_number(body),
-        bounded=not adjoint and _is_bounded(body),
-        adjoint=adjoint,
-        helpers=tuple((n, v) for n, v in helpers if v is not None),
-    )

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from splitad.rules import ops
-from splitad.rules.registry import Partial, ScalarRule
+from splitad.rules.registry import ScalarRule
+from splitad.rules.texts import Partial
 
 Fn = Callable[..., Any]
 
