@@ -85,7 +85,7 @@ Node = Union[Simple, SetFlag, SetResult, Branch, ForLoop, WhileLoop]
 def structure(body: list[ast.stmt]) -> list[Node]:
     """The body as a tree without jumps, with what is live noted in it."""
     nodes = _Structurer().run(body)
-    _Liveness(body).block(nodes, frozenset({RESULT}))
+    _Liveness().block(nodes, frozenset({RESULT}))
     return nodes
 
 
@@ -145,13 +145,13 @@ def _exits_of(item: _Item) -> set[str]:
     return {_FALL}
 
 
-def _loop_test(loop: ast.While) -> tuple[list[ast.stmt], str, list[ast.stmt]]:
-    """The statements that make the condition, its name, and the body proper."""
+def _loop_test(loop: ast.While) -> tuple[list[ast.stmt], str | None, list[ast.stmt]]:
+    """The statements that make the condition, its name (None for `while True`), and the body proper."""
     for position, stmt in enumerate(loop.body):
         if getattr(stmt, "loop_test", False):
             assert isinstance(stmt, ast.If) and isinstance(stmt.test, ast.Name)
             return loop.body[:position], stmt.test.id, loop.body[position + 1 :]
-    raise AssertionError("a while loop without its test")
+    return [], None, loop.body
 
 
 def _loop_body(loop: ast.For | ast.While) -> list[ast.stmt]:
@@ -164,7 +164,7 @@ class _Loop:
 
     go: str
     broke: str | None  # set by a break, where an `else` must know
-    test: tuple[list[ast.stmt], str] | None = None
+    test: tuple[list[ast.stmt], str | None] | None = None
     skips: list[str] = field(default_factory=list)  # flags to set on any way out of the iteration
 
 
@@ -235,7 +235,7 @@ class _Structurer:
         loop = self.loops[-1]
         assert loop.test is not None
         before, name = loop.test
-        return [*self.block(list(before)), SetFlag(loop.go, name, stmt)]
+        return [*self.block(list(before)), SetFlag(loop.go, name or True, stmt)]
 
     # ---- if ------------------------------------------------------------------------------------
 
@@ -284,7 +284,7 @@ class _Structurer:
         else:
             before, name, _ = _loop_test(stmt)
             loop.test = (before, name)
-            out += [*self.block(list(before)), SetFlag(loop.go, name, stmt)]
+            out += [*self.block(list(before)), SetFlag(loop.go, name or True, stmt)]
             self.loops.append(loop)
             out.append(WhileLoop(loop.go, self.while_body(body, exits, stmt), stmt))
             self.loops.pop()
@@ -319,8 +319,6 @@ def names_read(node: ast.AST) -> set[str]:
             if not isinstance(target, (ast.Name, ast.Tuple)):
                 found |= _all_names(target)
             return found
-        case ast.FunctionDef() | ast.Lambda():
-            return _all_names(node)
     return _all_names(node)
 
 
@@ -331,8 +329,6 @@ def names_assigned(node: ast.stmt) -> set[str]:
             return {name}
         case ast.Assign(targets=[ast.Tuple(elts=items)]):
             return {item.id for item in items if isinstance(item, ast.Name)}
-        case ast.FunctionDef(name=name):
-            return {name}
     return set()
 
 
@@ -342,16 +338,6 @@ def _all_names(node: ast.AST) -> set[str]:
 
 class _Liveness:
     """Notes, backwards, the names that are read after each branch and loop."""
-
-    def __init__(self, body: list[ast.stmt]) -> None:
-        # a nested function reads its free names whenever it is called: these stay live throughout
-        nested = [
-            part
-            for stmt in body
-            for part in ast.walk(stmt)
-            if isinstance(part, (ast.FunctionDef, ast.Lambda))
-        ]
-        self.always = frozenset(name for part in nested for name in _all_names(part))
 
     def block(self, nodes: list[Node], live: frozenset[str]) -> frozenset[str]:
         for node in reversed(nodes):
@@ -368,17 +354,17 @@ class _Liveness:
                 read = _all_names(value) if value is not None else set()
                 return (live - {RESULT}) | read
             case Branch():
-                node.live = live | self.always
+                node.live = live
                 then, orelse = self.block(node.then, live), self.block(node.orelse, live)
                 return then | orelse | {node.test}
             case ForLoop(stmt=stmt):
                 assert isinstance(stmt.target, ast.Name) and isinstance(stmt.iter, ast.Call)
-                node.live = live | self.always
+                node.live = live
                 self.head(node, live, frozenset({stmt.target.id, node.go or ""}))
                 read = {name for arg in stmt.iter.args for name in _all_names(arg)}
                 return live | node.head | read
             case WhileLoop():
-                node.live = live | self.always
+                node.live = live
                 self.head(node, live | {node.go}, frozenset())
                 return live | node.head | {node.go}
         raise AssertionError(node)
@@ -392,4 +378,4 @@ class _Liveness:
             if found <= head:
                 break
             head |= found
-        node.head = head | self.always
+        node.head = head

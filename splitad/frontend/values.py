@@ -6,7 +6,6 @@ Everything else is taken apart or known at compile time, so that the IR never se
 
 from __future__ import annotations
 
-import ast
 from dataclasses import dataclass, field
 from typing import Any, Union
 
@@ -59,11 +58,13 @@ class MethodVal:
 
 
 @dataclass(frozen=True, eq=False)
-class ClosureVal:
-    """A nested function or lambda, with the frame of names in which it was made."""
+class RangeVal:
+    """A range object."""
 
-    node: ast.FunctionDef | ast.Lambda
-    frame: Any
+    start: ir.Operand
+    stop: ir.Operand
+    step: ir.Operand
+    length: ir.Operand
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +75,7 @@ class OpaqueVal:
 
 
 Value = Union[
-    ir.Var, ir.Lit, ir.Slice, TupleVal, ListVal, StructVal, PyVal, MethodVal, ClosureVal, OpaqueVal
+    ir.Var, ir.Lit, ir.Slice, TupleVal, ListVal, StructVal, PyVal, MethodVal, RangeVal, OpaqueVal
 ]  # LazyMap of arrays.py is one more, in compiler temporaries only
 
 NONE = ir.Lit(None, types.none)

@@ -97,3 +97,25 @@ def dtype_of(fn: object) -> types.Type | None:
             except (NumbaError, TypeError):
                 return None
     return None
+
+
+def overload_dispatcher(
+    fn: Callable[..., Any], args: tuple[types.Type, ...]
+) -> Callable[..., Any] | None:
+    """The dispatcher by which an ``@overload`` implements fn for these types; None where none does."""
+    context = cpu_target.typing_context
+    context.refresh()
+    try:
+        function = context.resolve_value_type(fn)
+    except NumbaError:
+        return None
+    for template in getattr(function, "templates", ()):
+        if not hasattr(template, "_get_impl"):
+            continue
+        try:
+            dispatcher, _ = template(context)._get_impl(args, {})
+        except (NumbaError, TypeError):
+            continue
+        if hasattr(dispatcher, "py_func"):
+            return dispatcher  # type: ignore[no-any-return]
+    return None

@@ -1,0 +1,564 @@
+"""Branches and loops: which variables they merge and carry, and with what types.
+
+What a loop carries is found by lowering its body until nothing new turns up: a variable that the body
+changes needs a parameter, and a parameter the type that Numba's unification gives its values.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numba
+from numba.core import types
+
+from splitad.frontend import merge, scalars
+from splitad.frontend.state import Context, Key, LoopMemo
+from splitad.frontend.structure import (
+    RESULT,
+    Branch,
+    ForLoop,
+    Node,
+    SetFlag,
+    SetResult,
+    Simple,
+    WhileLoop,
+    names_assigned,
+)
+from splitad.frontend.values import PyVal, Value
+from splitad.ir import nodes as ir
+
+TRUE, FALSE = ir.Lit(True, types.boolean), ir.Lit(False, types.boolean)
+Lower = Callable[[Context, list[Node]], None]
+
+
+# ---- branches ----------------------------------------------------------------------------------
+
+
+def branch(c: Context, node: Branch, lower: Lower) -> None:
+    """An `if`; where the condition is known now, the side that is taken alone."""
+    test = c.get(node.test)
+    if test is None:
+        test = scalars.resolve(c, node.test)
+    cond = scalars.truth(c, test)
+    if isinstance(cond, ir.Lit):
+        lower(c, node.then if cond.value else node.orelse)
+        return
+    choose(c, cond, lambda: lower(c, node.then), lambda: lower(c, node.orelse), node.live)
+
+
+def choose(
+    c: Context,
+    cond: ir.Operand,
+    then: Callable[[], None],
+    orelse: Callable[[], None],
+    live: frozenset[str],
+) -> None:
+    """An If node around what the two functions emit; the names and fields that they set are merged."""
+    before = c.save()
+    with c.b.block() as then_stmts:
+        then()
+    after_then, then_dead = c.save(), c.dead
+    c.restore(before)
+    c.dead = False
+    with c.b.block() as else_stmts:
+        orelse()
+    after_else, else_dead = c.save(), c.dead
+    c.dead = then_dead and else_dead
+    outs: list[ir.Var] = []
+    yields: tuple[list[ir.Operand], list[ir.Operand]] = ([], [])
+    c.restore(after_else if then_dead else after_then)
+    if not c.dead:
+        for key in _changed(before, after_then, after_else, live):
+            values = [
+                None if dead else _lookup(state, key)
+                for state, dead in ((after_then, then_dead), (after_else, else_dead))
+            ]
+            if values[0] is None and values[1] is None:
+                continue
+            c.set(
+                key,
+                _merged(
+                    c, key, values[0], values[1], (then_stmts, else_stmts), outs, yields,
+                    then_dead or else_dead, cond,
+                ),
+            )  # fmt: skip
+        for name in [n for n in c.frame.names if n not in before[0] and n not in live]:
+            del c.frame.names[name]  # made in one of the branches, and not visible any more
+    blocks = (
+        ir.Block(tuple(then_stmts), tuple(yields[0])),
+        ir.Block(tuple(else_stmts), tuple(yields[1])),
+    )
+    c.b.emit(ir.If(cond, *blocks, tuple(outs), loc=c.b.loc))
+
+
+def _lookup(state: tuple[dict[str, Value], dict[tuple[int, str], Value]], key: Key) -> Value | None:
+    return state[0].get(key) if isinstance(key, str) else state[1].get(key)  # type: ignore[call-overload,no-any-return]
+
+
+def _changed(before, one, other, live) -> list[Key]:  # type: ignore[no-untyped-def]
+    """Live names and all fields that may differ after the two paths, in a fixed order."""
+    names = [
+        name
+        for name in dict.fromkeys([*one[0], *other[0]])
+        if name in live
+        and not (
+            merge.same(one[0].get(name), before[0].get(name))
+            and merge.same(other[0].get(name), before[0].get(name))
+        )
+    ]
+    fields = [
+        key
+        for key in dict.fromkeys([*one[1], *other[1]])
+        if not (
+            merge.same(one[1].get(key), before[1].get(key))
+            and merge.same(other[1].get(key), before[1].get(key))
+        )
+    ]
+    return [*names, *fields]
+
+
+def _merged(
+    c: Context,
+    key: Key,
+    a: Value | None,
+    b: Value | None,
+    blocks: tuple[list[ir.Stmt], list[ir.Stmt]],
+    outs: list[ir.Var],
+    yields: tuple[list[ir.Operand], list[ir.Operand]],
+    one_dead: bool,
+    cond: ir.Operand,
+) -> Value:
+    """The value after an If; appends to its outs and its blocks' yields."""
+    name = key if isinstance(key, str) else key[1]
+    if merge.same(a, b):
+        assert a is not None
+        return a
+    first, second = merge.align(c, name, a, b)
+    result: list[ir.Operand] = []
+    for x, y in zip(merge.slots(first), merge.slots(second), strict=True):
+        if merge.same(x, y) or (isinstance(x, ir.Lit) and one_dead and b is None):
+            result.append(x)
+            continue
+        if isinstance(y, ir.Lit) and one_dead and a is None:
+            result.append(y)
+            continue
+        type = merge.common_type(c, name, x, y)
+        known = None if one_dead else _is_condition(c, cond, x, y)
+        if known is not None:
+            result.append(known)
+            continue
+        pair = (x, y)
+        for side in (0, 1):
+            yields[side].extend(
+                merge.in_block(
+                    c,
+                    blocks[side],
+                    lambda v=pair[side], t=type: [c.cast(v, t, name)],  # type: ignore[misc]
+                )
+            )
+        out = c.b.fresh(plain(name), type)
+        outs.append(out)
+        result.append(out)
+    return merge.rebuild(first, result)
+
+
+def _is_condition(c: Context, cond: ir.Operand, x: ir.Operand, y: ir.Operand) -> ir.Operand | None:
+    """What `True if cond else False` is, and the other way round; None for other operands."""
+    if x == TRUE and y == FALSE:
+        return cond
+    if x == FALSE and y == TRUE:
+        return scalars.prim(c, operator.not_, cond)
+    return None
+
+
+def plain(name: str) -> str:
+    """A name for printed code: our own flags and temporaries lose their marks."""
+    return name.replace("%", "")
+
+
+# ---- loops -------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Carried:
+    """A key that the loop changes: its value at first and at the top of an iteration."""
+
+    key: Key
+    init: Value
+    param: Value
+    operands: list[ir.Operand]  # the slots of param: a Var of the loop, or the init itself
+
+
+@dataclass
+class _Result:
+    params: list[ir.Var]
+    inits: list[ir.Operand]
+    body: ir.Block
+    outs: list[ir.Var]
+
+
+def for_loop(c: Context, node: ForLoop, lower: Lower) -> None:
+    """A range loop: a For, or with a flag to leave it a While over its trip count."""
+    stmt = node.stmt
+    assert isinstance(stmt.iter, ast.Call) and isinstance(stmt.target, ast.Name)
+    name = stmt.target.id
+    start, stop, step = range_bounds(c, stmt)
+    if node.go is not None:
+        _leaving_for(c, node, (start, stop, step), lower)
+        return
+    counter = c.b.fresh("k", start.type)
+    callee = scalars.name_value(c, stmt.iter.func)
+    is_prange = isinstance(callee, PyVal) and callee.value is numba.prange
+
+    def body() -> None:
+        c.set(name, counter)
+        lower(c, node.body)
+
+    found = _fixed_point(c, node, [], body)
+    c.b.emit(
+        ir.For(
+            counter, start, stop, step, tuple(found.params), tuple(found.inits), found.body,
+            tuple(found.outs), is_prange and c.frame.flags.parallel, loc=c.b.loc,
+        )
+    )  # fmt: skip
+
+
+def range_bounds(c: Context, stmt: ast.For) -> tuple[ir.Operand, ir.Operand, ir.Operand]:
+    """start, stop and step, all of the counter's type."""
+    assert isinstance(stmt.iter, ast.Call)
+    return range_of(c, [scalars.operand(c, arg) for arg in stmt.iter.args])
+
+
+def range_of(c: Context, values: list[ir.Operand]) -> tuple[ir.Operand, ir.Operand, ir.Operand]:
+    """The same, of the arguments of a range."""
+    start, stop, step = {
+        1: lambda: (None, values[0], None),
+        2: lambda: (values[0], values[1], None),
+        3: lambda: (values[0], values[1], values[2]),
+    }[len(values)]()
+    kinds = {types.unliteral(v.type) for v in values}
+    type = types.intp
+    if kinds == {types.uint64}:
+        type = types.uint64
+    elif all(isinstance(k, types.Integer) and k.bitwidth <= 32 and k.signed for k in kinds):
+        type = types.int32
+    low = c.cast(start, type) if start is not None else ir.Lit(0, type)
+    by = c.cast(step, type) if step is not None else ir.Lit(1, type)
+    return low, c.cast(stop, type, "stop"), by
+
+
+def _leaving_for(
+    c: Context, node: ForLoop, bounds: tuple[ir.Operand, ir.Operand, ir.Operand], lower: Lower
+) -> None:
+    """``while go: i = start + k * step; body; k += 1; go = go and k < trip``."""
+    start, stop, step = bounds
+    assert node.go is not None and isinstance(node.stmt.target, ast.Name)
+    target = node.stmt.target.id
+    trip = trip_count(c, start, stop, step)
+    count = f"%k_{node.go}"
+    type = start.type
+    c.set(node.go, scalars.prim(c, operator.lt, ir.Lit(0, type), trip))
+    c.set(count, ir.Lit(0, type))
+
+    def body() -> None:
+        k = c.get(count)
+        assert isinstance(k, (ir.Var, ir.Lit)) and node.go is not None
+        scaled = k if _is(step, 1) else scalars.prim(c, operator.mul, k, step, type=type)
+        at = scaled if _is(start, 0) else scalars.prim(c, operator.add, start, scaled, type=type)
+        c.set(target, at)
+        c.set(node.go, TRUE)
+        lower(c, node.body)
+        if c.dead:
+            return
+        after = scalars.prim(c, operator.add, k, ir.Lit(1, type), type=type, name="k")
+        c.set(count, after)
+        go = c.get(node.go)
+        assert isinstance(go, (ir.Var, ir.Lit))
+        if go == FALSE:
+            return
+        more = scalars.prim(c, operator.lt, after, trip, name="go")
+        c.set(
+            node.go,
+            more if go == TRUE else scalars.prim(c, operator.and_, go, more, name="go"),
+        )
+
+    _while(c, node, [node.go, count], body)
+
+
+def _is(operand: ir.Operand, value: int) -> bool:
+    return isinstance(operand, ir.Lit) and operand.value == value
+
+
+def trip_count(c: Context, start: ir.Operand, stop: ir.Operand, step: ir.Operand) -> ir.Operand:
+    """How many values the range has (negative or zero for none); raises like range for a step of zero."""
+    type = start.type
+
+    def op(fn: Callable[..., object], a: ir.Operand, b: ir.Operand) -> ir.Operand:
+        return scalars.prim(c, fn, a, b, type=type, name="trip")
+
+    distance = stop if _is(start, 0) else op(operator.sub, stop, start)
+    if _is(step, 1):
+        return distance
+    one = ir.Lit(1, type)
+
+    def rounded(up: Callable[..., object]) -> ir.Operand:
+        # the floor of (distance + step - sign) / step
+        down = operator.sub if up is operator.add else operator.add
+        return op(operator.floordiv, op(down, op(operator.add, distance, step), one), step)
+
+    if isinstance(step, ir.Lit):
+        if step.value == 0:
+            scalars.raise_if(c, TRUE, ValueError, "range() arg 3 must not be zero")
+            return distance
+        return rounded(operator.add if step.value > 0 else operator.sub)
+    zero = ir.Lit(0, type)
+    scalars.raise_if(
+        c,
+        scalars.prim(c, operator.eq, step, zero),
+        ValueError,
+        "range() arg 3 must not be zero",
+    )
+    name = "%trip"
+    choose(
+        c,
+        scalars.prim(c, operator.gt, step, zero),
+        lambda: c.set(name, rounded(operator.add)),
+        lambda: c.set(name, rounded(operator.sub)),
+        frozenset({name, *c.frame.names}),
+    )
+    trip = c.frame.names.pop(name)
+    assert isinstance(trip, (ir.Var, ir.Lit))
+    return trip
+
+
+def while_loop(c: Context, node: WhileLoop, lower: Lower) -> None:
+    go = c.get(node.go)
+    assert go is not None
+    c.set(node.go, scalars.truth(c, go))
+
+    def body() -> None:
+        c.set(node.go, TRUE)
+        lower(c, node.body)
+        go = c.get(node.go)
+        if not c.dead and go is not None:
+            c.set(node.go, scalars.truth(c, go))
+
+    _while(c, node, [node.go], body)
+
+
+def _while(
+    c: Context, node: ForLoop | WhileLoop, first: list[str], body: Callable[[], None]
+) -> None:
+    found = _fixed_point(c, node, first, body)
+    c.b.emit(
+        ir.While(
+            tuple(found.params), tuple(found.inits), found.body, tuple(found.outs), loc=c.b.loc
+        )
+    )
+
+
+# ---- what is carried ---------------------------------------------------------------------------
+
+
+def _fixed_point(
+    c: Context, node: ForLoop | WhileLoop, first: list[str], body: Callable[[], None]
+) -> _Result:
+    """Lowers the body until the carried variables and their types are right; sets the names to the outs."""
+    memo = c.memo.setdefault((c.frame.path, id(node)), LoopMemo())
+    wanted = node.head | node.live
+    names = [*first, *(n for n in assigned(node.body) if n in wanted and n not in first)]
+    before = c.save()
+    while True:
+        keys: list[Key] = [n for n in [*names, *memo.heap] if n not in memo.static]
+        carried = _enter(c, node, keys, first, memo)
+        start = c.save()
+        with c.b.block() as stmts:
+            body()
+        end, dead = c.save(), c.dead
+        c.dead = False
+        c.restore(before)
+        if _settled(c, memo, carried, first, start, end, dead):
+            break
+    return _leave(c, carried, stmts, end, dead)
+
+
+def assigned(nodes: list[Node]) -> list[str]:
+    """The names that the nodes set, in order."""
+    found: dict[str, None] = {}
+    for node in nodes:
+        match node:
+            case Simple(stmt=stmt):
+                found.update(dict.fromkeys(sorted(names_assigned(stmt))))
+            case SetFlag(name=name):
+                found[name] = None
+            case SetResult():
+                found[RESULT] = None
+            case Branch():
+                found.update(dict.fromkeys(assigned(node.then) + assigned(node.orelse)))
+            case ForLoop(stmt=stmt, go=go):
+                assert isinstance(stmt.target, ast.Name)
+                found[stmt.target.id] = None
+                if go:
+                    found[go] = None
+                found.update(dict.fromkeys(assigned(node.body)))
+            case WhileLoop(go=go):
+                found[go] = None
+                found.update(dict.fromkeys(assigned(node.body)))
+    return list(found)
+
+
+def _statements(nodes: list[Node], name: str) -> list[ast.stmt]:
+    """The statements that assign the name."""
+    found: list[ast.stmt] = []
+    for node in nodes:
+        match node:
+            case Simple(stmt=stmt) if name in names_assigned(stmt):
+                found.append(stmt)
+            case Branch():
+                found += _statements(node.then, name) + _statements(node.orelse, name)
+            case ForLoop() | WhileLoop():
+                found += _statements(node.body, name)
+    return found
+
+
+def _enter(
+    c: Context, node: ForLoop | WhileLoop, keys: list[Key], first: list[str], memo: LoopMemo
+) -> list[_Carried]:
+    """Binds every carried key to parameters."""
+    carried = []
+    for key in keys:
+        init = c.get(key)
+        if init is None and isinstance(key, str):
+            init = _undefined(c, node, key)
+        if init is None:
+            carried.append(_Carried(key, None, None, []))  # type: ignore[arg-type]
+            continue
+        name = key if isinstance(key, str) else key[1]
+        operands: list[ir.Operand] = []
+        for i, operand in enumerate(merge.slots(init)):
+            if (key, i) in memo.constant:
+                operands.append(operand)
+                continue
+            type = memo.types.get((key, i), types.unliteral(operand.type))
+            operands.append(c.b.fresh(plain(name), type))
+        param = merge.rebuild(init, list(operands))
+        c.set(key, param)
+        carried.append(_Carried(key, init, param, operands))
+    return carried
+
+
+def _undefined(c: Context, node: ForLoop | WhileLoop, name: str) -> Value | None:
+    """What a variable holds that is assigned in the loop only: undefined operands of its type."""
+    if name == RESULT:
+        return c.undefined(c.frame.typing.return_type)
+    kinds = [c.frame.typing.type_of(stmt) for stmt in _statements(node.body, name)]
+    kinds = [kind for kind in kinds if kind is not None]
+    type = merge.unify(kinds) if kinds else None
+    return c.undefined(type) if type is not None else None
+
+
+def _settled(
+    c: Context,
+    memo: LoopMemo,
+    carried: list[_Carried],
+    first: list[str],
+    start: tuple[dict[str, Value], dict[tuple[int, str], Value]],
+    end: tuple[dict[str, Value], dict[tuple[int, str], Value]],
+    dead: bool,
+) -> bool:
+    """Whether the parameters fit what the body did; else `memo` says what to do differently."""
+    if dead:
+        return True
+    good = True
+    for heap_key, value in start[1].items():
+        if heap_key not in memo.heap and not merge.same(value, end[1].get(heap_key)):
+            memo.heap.append(heap_key)
+            good = False
+    for item in carried:
+        value = _lookup(end, item.key)
+        name = item.key if isinstance(item.key, str) else item.key[1]
+        if item.init is None or not merge.slots(item.init):
+            if value is not None and merge.slots(value):
+                c.refuse(
+                    f"`{name}` is first assigned in a loop, and its type is not supported there."
+                )
+            if item.init is not None:
+                merge.align(c, name, item.init, value)
+            continue
+        if value is None:
+            continue
+        param, value = merge.align(c, name, item.param, value)
+        if len(merge.slots(param)) != len(item.operands):
+            c.refuse(f"`{name}` is not the same kind of thing in every iteration.")
+        for i, (have, new, init) in enumerate(
+            zip(item.operands, merge.slots(value), merge.slots(item.init), strict=True)
+        ):
+            slot = (item.key, i)
+            if slot in memo.constant:
+                if not merge.same(have, new):
+                    memo.constant.discard(slot)
+                    memo.varying.add(slot)
+                    good = False
+                continue
+            if merge.same(have, new) and slot not in memo.varying and item.key not in first:
+                memo.constant.add(slot)
+                good = False
+                continue
+            type = merge.common_type(c, name, init, new)
+            if not merge.is_undefined(new) and not merge.same(have, new):
+                type = merge.common_type(c, name, ir.Lit(0, type), new)
+            known = memo.types.get(slot, types.unliteral(init.type))
+            if type != known:
+                widened = merge.unify((known, type))
+                if merge.is_undefined(init) and slot not in memo.types:
+                    widened = type  # so far a guess
+                if widened is None:
+                    c.refuse(f"`{name}` is {known} at first and {type} later.")
+                if widened != known:
+                    memo.types[slot] = widened
+                    good = False
+    return good
+
+
+def _leave(
+    c: Context,
+    carried: list[_Carried],
+    stmts: list[ir.Stmt],
+    end: tuple[dict[str, Value], dict[tuple[int, str], Value]],
+    dead: bool,
+) -> _Result:
+    """Casts inits and yields to the parameters' types, and binds the keys to the outs."""
+    result = _Result([], [], ir.Block(()), [])
+    yields: list[ir.Operand] = []
+    for item in carried:
+        value = _lookup(end, item.key)
+        name = item.key if isinstance(item.key, str) else item.key[1]
+        if item.init is None or not merge.slots(item.init):
+            if value is not None:
+                c.set(item.key, value)
+            continue
+        if value is None or dead:
+            news: list[ir.Operand] = [ir.Lit(ir.UNDEF, p.type) for p in item.operands]
+        else:
+            news = merge.slots(merge.align(c, name, item.param, value)[1])
+        after: list[ir.Operand] = []
+        for param, new, init in zip(item.operands, news, merge.slots(item.init), strict=True):
+            if param is init or not isinstance(param, ir.Var) or merge.same(param, init):
+                after.append(init)
+                continue
+            out = c.b.fresh(plain(name), param.type)
+            result.params.append(param)
+            result.inits.append(c.cast(init, param.type, plain(name)))
+            yields += merge.in_block(
+                c,
+                stmts,
+                lambda v=new, t=param.type, n=name: [c.cast(v, t, plain(n))],  # type: ignore[misc]
+            )
+            result.outs.append(out)
+            after.append(out)
+        c.set(item.key, merge.rebuild(item.init, after))
+    result.body = ir.Block(tuple(stmts), tuple(yields))
+    return result

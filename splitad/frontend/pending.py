@@ -1,0 +1,64 @@
+"""Array expressions that are not computed yet, and which names may hold one.
+
+`_t1 = a * b; _t2 = _t1 + c` is one loop: `_t1` stands for the expression until it is used.  Whatever has an
+effect makes all expressions that are pending, but its own operands, be computed first.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+from collections import Counter
+from typing import Any
+
+from numba.core import types
+
+from splitad.frontend import arrays, scalars
+from splitad.frontend.normal import NormalFunction, is_temp
+from splitad.frontend.state import Context
+from splitad.frontend.structure import names_assigned, structure
+from splitad.ir import nodes as ir
+
+
+class Shape:
+    """What follows from the normalised function alone, without types."""
+
+    def __init__(self, normal: NormalFunction) -> None:
+        self.nodes = structure(normal.body)
+        every = [node for stmt in normal.body for node in ast.walk(stmt)]
+        names = [node for node in every if isinstance(node, ast.Name)]
+        stmts = [node for node in every if isinstance(node, ast.stmt)]
+        targets = {n for stmt in stmts for n in names_assigned(stmt)}
+        targets |= {s.target.id for s in stmts if isinstance(s, ast.For)}  # type: ignore[union-attr]
+        self.assigned = frozenset(targets)
+        counts = Counter(node.id for node in names)
+        written = Counter(n for stmt in stmts for n in names_assigned(stmt))
+        # temporaries that are written once and read once may hold a pending array expression
+        self.once = {n for n in counts if is_temp(n) and written[n] == 1 and counts[n] == 2}
+
+
+@functools.lru_cache(maxsize=512)
+def shape_of(normal: NormalFunction) -> Shape:
+    return Shape(normal)
+
+
+def is_arrayish(value: object) -> bool:
+    """An array, a frozen one, or an array expression."""
+    return isinstance(value, arrays.LazyMap) or (
+        isinstance(value, (ir.Var, ir.Lit)) and isinstance(value.type, types.Array)
+    )
+
+
+def settle(c: Context, keep: tuple[ast.AST, ...] = ()) -> None:
+    """Computes the pending array expressions, but those that are operands of the coming statement."""
+    kept = {node.id for node in keep if isinstance(node, ast.Name)}
+    for name, value in list(c.frame.names.items()):
+        if isinstance(value, arrays.LazyMap) and name not in kept:
+            c.frame.names[name] = arrays.materialize(c.arrays, value)
+
+
+def take(c: Context, node: ast.expr) -> Any:
+    """An operand; a pending array expression as it is, and then it is not pending any more."""
+    if isinstance(node, ast.Name) and isinstance(c.get(node.id), arrays.LazyMap):
+        return c.frame.names.pop(node.id)
+    return scalars.name_value(c, node)
