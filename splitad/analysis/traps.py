@@ -17,6 +17,7 @@ _DIVISIONS = {
 }  # fmt: skip
 _POWERS = {operator.pow, pow, np.power}
 _BUILTINS = {abs, min, max, round, bool, int, float, complex}
+_HARMLESS = ("math", "cmath", "_operator", "numpy")
 
 
 def may_trap(stmt: ir.Prim, error_model: str) -> bool:
@@ -33,9 +34,10 @@ def may_trap(stmt: ir.Prim, error_model: str) -> bool:
     if fn in _POWERS:
         integral = all(_is_integral(arg.type) for arg in stmt.args)
         return error_model != "numpy" and integral and not _nonnegative(stmt.args[1])
+    if fn in _BUILTINS or isinstance(fn, np.ufunc):
+        return False
     module = getattr(fn, "__module__", None) or ""
-    known = fn in _BUILTINS or isinstance(fn, np.ufunc) or module in ("math", "_operator", "numpy")
-    return not (known or module.startswith("splitad.rules"))
+    return not (module in _HARMLESS or module.startswith("splitad.rules"))
 
 
 def _hashable(fn: Any) -> bool:

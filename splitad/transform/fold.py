@@ -84,6 +84,9 @@ class _Folder:
                 return () if value is not None and self.learn(stmt.out, value) else (stmt,)
             case ir.If():
                 return self.branch(stmt)
+            case ir.For() if _never_runs(stmt):
+                learned = [self.learn(o, i) for o, i in zip(stmt.outs, stmt.inits, strict=True)]
+                return () if all(learned) else (self.loop(stmt),)
             case ir.For() | ir.While():
                 return (self.loop(stmt),)
         return (stmt,)
@@ -165,6 +168,13 @@ def _integer(operand: ir.Operand) -> bool:
 
 def _is_number(operand: ir.Operand) -> bool:
     return isinstance(operand, ir.Lit) and isinstance(operand.value, (bool, int, float, complex))
+
+
+def _never_runs(loop: ir.For) -> bool:
+    bounds = (loop.start, loop.stop, loop.step)
+    if not all(map(_integer, bounds)) or loop.step.value == 0:  # type: ignore[union-attr]
+        return False
+    return not range(*(bound.value for bound in bounds))  # type: ignore[union-attr]
 
 
 def _fits(value: int, type: types.Type) -> bool:

@@ -16,11 +16,12 @@ whatever its partial.
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import dataclass
 
 from numba import types
 
 from splitad.analysis.bounds import Bounds
-from splitad.analysis.memory import memory
+from splitad.analysis.memory import Memory, memory
 from splitad.analysis.scopes import scopes
 from splitad.analysis.traps import may_trap
 from splitad.ir import nodes as ir
@@ -28,25 +29,29 @@ from splitad.ir import walk
 
 
 def run(
-    fn: ir.Function, error_model: str, boundscheck: bool = False, strong_zero: bool = True
+    fn: ir.Function,
+    error_model: str,
+    boundscheck: bool = False,
+    strong_zero: bool = True,
+    args_alias: bool = True,
 ) -> ir.Function:
-    """boundscheck: indexing may raise.
+    """boundscheck: indexing may raise.  args_alias: the arguments may overlap each other.
 
     strong_zero: a zero cotangent times an infinite partial is zero; where it is not, an operation that
     the user's program did not do must not be done in the reverse either.
     """
-    mover = _Mover(fn, error_model, boundscheck, strong_zero)
+    facts = memory(fn, scopes(fn), {}, args_alias)
+    mover = _Mover(Bounds(fn), facts, error_model, boundscheck, strong_zero)
     return dataclasses.replace(fn, body=mover.block(fn.body))
 
 
+@dataclass(frozen=True)
 class _Mover:
-    def __init__(
-        self, fn: ir.Function, error_model: str, boundscheck: bool, strong_zero: bool
-    ) -> None:
-        self.error_model, self.boundscheck = error_model, boundscheck
-        self.strong_zero = strong_zero
-        self.bounds = Bounds(fn)
-        self.facts = memory(fn, scopes(fn), {}, args_alias=True)
+    bounds: Bounds
+    facts: Memory
+    error_model: str
+    boundscheck: bool
+    strong_zero: bool
 
     def block(self, block: ir.Block) -> ir.Block:
         """The block with the loops in it emptied of what is invariant, innermost first."""

@@ -28,12 +28,17 @@ _ROUNDS = 8  # each round of induction reaches one loop further out
 
 
 def run(
-    fn: ir.Function, error_model: str, boundscheck: bool = False, strong_zero: bool = True
+    fn: ir.Function,
+    error_model: str,
+    boundscheck: bool = False,
+    strong_zero: bool = True,
+    args_alias: bool = True,
 ) -> ir.Function:
     """fn with all of the above done until nothing changes.
 
     error_model, boundscheck: the user's njit options, which say what may raise.
     strong_zero: whether a zero cotangent times an infinite partial is zero.
+    args_alias: whether the arguments may overlap each other.
     """
     for _ in range(_ROUNDS):
         before = fn
@@ -41,8 +46,8 @@ def run(
         if not boundscheck:  # the index of a view is checked against the view
             fn = forward_views.run(fn)
         fn = index_signs.run(fn)
-        fn = value_numbering.run(fn)
-        fn = invariant.run(fn, error_model, boundscheck, strong_zero)
+        fn = value_numbering.run(fn, args_alias)
+        fn = invariant.run(fn, error_model, boundscheck, strong_zero, args_alias)
         fn = induction.run(fn)
         fn = dce.run(fn, error_model, boundscheck)
         if fn == before:

@@ -3,13 +3,13 @@
     a = x[i]                          a = x[i]
     b = mul(a, a)                     b = mul(a, a)
     y[i] = b                 ->       y[i] = b
-    c = x[i]                          c = x[i]          (y may be x: it is read again)
+    c = x[i]                          c = x[i]          (where y may be x)
     d = mul(a, a)
     e = y[i]                          e = b
     f = add(d, e)                     f = add(b, b)
 
 Values of enclosing blocks count.  A load is known until something that may share its array's memory is
-written; all arguments count as one memory here.
+written.
 """
 
 from __future__ import annotations
@@ -23,14 +23,16 @@ from splitad.analysis.memory import is_array, memory
 from splitad.analysis.scopes import scopes
 from splitad.ir import nodes as ir
 from splitad.ir import walk
+from splitad.rules import registry
 
 # Keys of pure statements to the value that they have; (array, index) to what is in that element.
 Pure = dict[tuple[object, ...], ir.Var]
 Elements = dict[tuple[ir.Operand, tuple[ir.Operand, ...]], ir.Operand]
 
 
-def run(fn: ir.Function) -> ir.Function:
-    numbering = _Numbering(fn)
+def run(fn: ir.Function, args_alias: bool = True) -> ir.Function:
+    """args_alias: the arguments may overlap each other."""
+    numbering = _Numbering(fn, args_alias)
     body = numbering.block(fn.body, {}, {})
     return walk.substitute(dataclasses.replace(fn, body=body), numbering.same)
 
@@ -38,8 +40,8 @@ def run(fn: ir.Function) -> ir.Function:
 class _Numbering:
     """same: a variable that went to the one that has its value."""
 
-    def __init__(self, fn: ir.Function) -> None:
-        self.facts = memory(fn, scopes(fn), {}, args_alias=True)
+    def __init__(self, fn: ir.Function, args_alias: bool) -> None:
+        self.facts = memory(fn, scopes(fn), {}, args_alias)
         self.same: dict[ir.Var, ir.Operand] = {}
 
     def get(self, operand: ir.Operand) -> ir.Operand:
@@ -121,13 +123,15 @@ def _key(stmt: ir.Prim | ir.Cast | ir.Dim | ir.View) -> tuple[object, ...] | Non
 
 
 def _written(stmt: ir.Stmt) -> Iterator[ir.Var]:
-    """The arrays that a statement may write; a call any of those that it is given."""
+    """The arrays that a statement may write; a call without a rule any of those that it is given."""
     if isinstance(stmt, ir.Store):
         yield stmt.array
     elif isinstance(stmt, ir.ArrayCall):
-        for operand in walk.operands(stmt):
-            if isinstance(operand, ir.Var) and is_array(operand):
-                yield operand
+        rule = registry.array_rule(stmt.fn)
+        for position, arg in enumerate(stmt.args):
+            written = rule is None or position in rule.writes
+            if written and isinstance(arg, ir.Var) and is_array(arg):
+                yield arg
 
 
 def _has_dtype(value: ir.Operand, array: ir.Var) -> bool:
