@@ -33,7 +33,9 @@ class Emitter:
         self.helpers: dict[str, Any] = {}
         self.at: ast.AST = ast.Pass(lineno=0, col_offset=0)
         self._blocks: list[list[ast.stmt]] = []
-        self._scopes: list[dict[str, str]] = [{n: self._unlike_temp(n) for n in locals_ if is_temp(n)}]
+        self._scopes: list[dict[str, str]] = [
+            {n: self._unlike_temp(n) for n in locals_ if is_temp(n)}
+        ]
         self._count = 0
 
     # ---- statements --------------------------------------------------------------------------

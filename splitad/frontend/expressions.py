@@ -6,12 +6,12 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from splitad.frontend.closures import Inner
-from splitad.frontend.emit import Emitter, mangled
+from splitad.frontend.conditions import Conditions
+from splitad.frontend.emit import mangled
+from splitad.frontend.inner import Inner
 
 
-
-class Expressions(Emitter):
+class Expressions(Conditions):
     """`flat` gives a one-operation expression, `atom` a Name or Constant; both emit what comes before."""
 
     inner: dict[str, Inner]  # functions defined in this one, by name
@@ -44,10 +44,11 @@ class Expressions(Emitter):
         return ast.Name(name, ast.Load())
 
     def inner_value(self, expr: ast.expr, inner: Inner) -> ast.expr:
-        if inner.captured:
+        used = {*inner.captured, *inner.defaults}
+        if used:
             self.refuse(
                 f"The inner function {inner.title} is used as a value, and uses the local variables "
-                f"{', '.join(sorted(inner.captured))}.",
+                f"{', '.join(sorted(used))}.",
                 expr,
                 "Only call it, or pass these variables to it as arguments.",
             )
@@ -67,92 +68,17 @@ class Expressions(Emitter):
     def unary(self, expr: ast.UnaryOp) -> ast.expr:
         operand = self.atom(expr.operand)
         value = operand.value if isinstance(operand, ast.Constant) else None
-        if isinstance(expr.op, ast.USub) and type(value) in (int, float):
+        if (
+            isinstance(expr.op, ast.USub)
+            and isinstance(value, int | float)
+            and type(value) is not bool
+        ):
             return ast.Constant(-value)  # (a complex one would lose the sign of its zero)
         return ast.UnaryOp(expr.op, operand)
 
     def compare(self, expr: ast.Compare) -> ast.expr:
         left, right = self.atoms([expr.left, expr.comparators[0]])
         return self.chain(left, expr.ops, right, expr.comparators[1:])
-
-    def chain(
-        self, left: ast.expr, ops: list[ast.cmpop], right: ast.expr, more: list[ast.expr]
-    ) -> ast.expr:
-        """a < b < c with atoms a and b: b is evaluated once, c only if a < b."""
-        first = ast.Compare(left, [ops[0]], [right])
-        if not more:
-            return first
-        known, middle = self.temp(first), self.stable(right, more)
-        return self.branch(
-            known, lambda: self.chain(middle, ops[1:], self.atom(more[0]), more[1:]), lambda: known
-        )
-
-    def boolop(self, expr: ast.BoolOp) -> ast.expr:
-        first = self.atom(expr.values[0])
-        if len(expr.values) == 1:
-            return first
-        first = self.stable(first, expr.values[1:])
-        test = first if isinstance(first, ast.Name) else self.temp(first)
-        rest = ast.copy_location(ast.BoolOp(expr.op, expr.values[1:]), expr.values[1])
-        if isinstance(expr.op, ast.And):
-            return self.branch(test, lambda: self.boolop(rest), lambda: test)
-        return self.branch(test, lambda: test, lambda: self.boolop(rest))
-
-    def conditional(self, expr: ast.IfExp) -> ast.expr:
-        test = self.test(expr.test)
-        if isinstance(test, ast.Constant):
-            return self.flat(expr.body if test.value else expr.orelse)
-        return self.branch(test, lambda: self.flat(expr.body), lambda: self.flat(expr.orelse))
-
-    def branch(
-        self, test: ast.Name, then: Callable[[], ast.expr], orelse: Callable[[], ast.expr]
-    ) -> ast.Name:
-        """A temporary assigned in both branches."""
-        name = self.fresh()
-        with self.block() as body:
-            self.assign(name, then())
-        with self.block() as other:
-            self.assign(name, orelse())
-        self.emit(ast.If(test, body, other))
-        return self.read(name)
-
-    def test(self, expr: ast.expr) -> Any:
-        """A condition as an atom.  In `a and b` the operands count by their truth only."""
-        with self.located(expr):
-            if isinstance(expr, ast.BoolOp):
-                return self.test_all(expr.op, expr.values)
-            if isinstance(expr, ast.UnaryOp) and isinstance(expr.op, ast.Not):
-                inner = self.test(expr.operand)
-                if isinstance(inner, ast.Constant):
-                    return self.const(not inner.value)
-                return self.temp(ast.UnaryOp(ast.Not(), inner))
-            return self.atom(expr)
-
-    def test_all(self, op: ast.boolop, values: list[ast.expr]) -> Any:
-        first = self.test(values[0])
-        if len(values) == 1:
-            return first
-        is_and = isinstance(op, ast.And)
-        if isinstance(first, ast.Constant):
-            return self.test_all(op, values[1:]) if bool(first.value) == is_and else first
-        short = self.const(not is_and)
-
-        def rest() -> ast.expr:
-            return self.truth(self.test_all(op, values[1:]), values[1:])
-
-        if is_and:
-            return self.branch(first, rest, lambda: short)
-        return self.branch(first, lambda: short, rest)
-
-    def truth(self, atom: Any, exprs: list[ast.expr]) -> ast.expr:
-        """bool(atom), unless it is one already: both branches of a short circuit get one type."""
-        if isinstance(atom, ast.Constant):
-            return self.const(bool(atom.value))
-        last = exprs[-1]
-        is_not = isinstance(last, ast.UnaryOp) and isinstance(last.op, ast.Not)
-        if len(exprs) > 1 or is_not or isinstance(last, ast.BoolOp | ast.Compare):
-            return atom  # type: ignore[no-any-return]
-        return ast.Call(self.builtin("bool"), [atom], [])
 
     # ---- parts of objects --------------------------------------------------------------------
 
@@ -172,7 +98,8 @@ class Expressions(Emitter):
             if not expr.elts:
                 return self.temp(ast.Tuple([], ast.Load()))
             entries = [
-                self.stable_entry(self.entry(e), expr.elts[k + 1 :]) for k, e in enumerate(expr.elts)
+                self.stable_entry(self.entry(e), expr.elts[k + 1 :])
+                for k, e in enumerate(expr.elts)
             ]
             return self.place(ast.Tuple(entries, ast.Load()))
         return self.entry(expr)
@@ -181,7 +108,9 @@ class Expressions(Emitter):
         if isinstance(expr, ast.Slice):
             parts = [e for e in (expr.lower, expr.upper, expr.step) if e is not None]
             atoms = iter(self.atoms(parts))
-            bounds = [None if e is None else next(atoms) for e in (expr.lower, expr.upper, expr.step)]
+            bounds = [
+                None if e is None else next(atoms) for e in (expr.lower, expr.upper, expr.step)
+            ]
             return self.place(ast.Slice(*bounds))
         known = self.static(expr)
         if known is None or known is ...:  # np.newaxis
@@ -196,7 +125,7 @@ class Expressions(Emitter):
 
     # ---- displays ----------------------------------------------------------------------------
 
-    def tuple(self, expr: ast.Tuple) -> ast.expr:
+    def tuple_display(self, expr: ast.Tuple) -> ast.expr:
         starred = [isinstance(e, ast.Starred) for e in expr.elts]
         if not any(starred):
             return ast.Tuple(self.atoms(expr.elts), ast.Load())
@@ -208,12 +137,6 @@ class Expressions(Emitter):
             total = part if total is None else self.temp(ast.BinOp(total, ast.Add(), part))
         assert total is not None
         return total
-
-    def list(self, expr: ast.List) -> ast.expr:
-        for item in expr.elts:
-            if isinstance(item, ast.Starred):
-                self.refuse("A starred item in a list is not supported.", item)
-        return ast.List(self.atoms(expr.elts), ast.Load())
 
     def fstring(self, expr: ast.JoinedStr) -> ast.expr:
         total: Any = None
@@ -237,7 +160,9 @@ class Expressions(Emitter):
         extra: list[ast.expr] = []
         operands = [a.value if isinstance(a, ast.Starred) else a for a in expr.args]
         operands += [k.value for k in expr.keywords]
-        inner = self.inner.get(self.renamed(expr.func.id)) if isinstance(expr.func, ast.Name) else None
+        inner = (
+            self.inner.get(self.renamed(expr.func.id)) if isinstance(expr.func, ast.Name) else None
+        )
         if inner is not None:
             func = self.helper(inner.helper, inner.dispatcher)
         else:
@@ -254,7 +179,16 @@ class Expressions(Emitter):
             if keyword.arg is None:
                 self.refuse("** in a call is not supported.", keyword.value)
             keywords.append(ast.keyword(keyword.arg, value))
+        if inner is not None:
+            keywords += [
+                ast.keyword(name, self.read(inner.defaults[name]))
+                for name in inner.arguments_left_out(expr)
+            ]
         return ast.Call(func, [*extra, *args], keywords)
+
+    # these need loops and functions, and are defined further down
+    def list_display(self, expr: ast.List) -> ast.expr:
+        raise NotImplementedError
 
     def listcomp(self, expr: ast.ListComp) -> ast.expr:
         raise NotImplementedError
@@ -274,8 +208,8 @@ _FLAT: dict[type, Callable[[Any, Any], ast.expr]] = {
     ast.IfExp: lambda n, e: n.conditional(e),
     ast.Attribute: lambda n, e: n.attribute(e),
     ast.Subscript: lambda n, e: n.subscript(e),
-    ast.Tuple: lambda n, e: n.tuple(e),
-    ast.List: lambda n, e: n.list(e),
+    ast.Tuple: lambda n, e: n.tuple_display(e),
+    ast.List: lambda n, e: n.list_display(e),
     ast.JoinedStr: lambda n, e: n.fstring(e),
     ast.Call: lambda n, e: n.call(e),
     ast.ListComp: lambda n, e: n.listcomp(e),

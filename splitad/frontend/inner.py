@@ -18,34 +18,38 @@ from typing import Any
 
 import numba
 
-from splitad.frontend.emit import Emitter, MISSING
+from splitad.frontend.emit import Emitter
 from splitad.frontend.normal import NormalFunction, remember
 from splitad.frontend.render import plain_name, render
-from splitad.frontend.scopes import local_names, parameters
-
-Function = ast.FunctionDef | ast.Lambda
+from splitad.frontend.scopes import Function, free_names, local_names
 
 
 @dataclass(frozen=True, eq=False)
 class Inner:
-    """An inner function, lifted.  captured: the user's name -> the name in the function around it."""
+    """An inner function, lifted.
+
+    captured: the user's name -> the name in the function around it.
+    defaults: parameter -> the variable that holds its default, where that is not a constant.
+    """
 
     title: str
     helper: str  # the global name of the dispatcher
     dispatcher: Callable[..., Any]
     captured: dict[str, str]
+    parameters: tuple[str, ...]  # without the captured ones
+    defaults: dict[str, str]
 
-
-def names_read(node: ast.AST) -> list[str]:
-    """Every name that occurs in the function, in order, without doubles."""
-    return list(dict.fromkeys(n.id for n in ast.walk(node) if isinstance(n, ast.Name)))
+    def arguments_left_out(self, call: ast.Call) -> list[str]:
+        """Parameters with a default in a variable, which this call does not give."""
+        given = {*self.parameters[: len(call.args)], *(k.arg for k in call.keywords)}
+        return [name for name in self.defaults if name not in given]
 
 
 def captures(around: Emitter, inner: dict[str, Inner], node: Function) -> dict[str, str]:
     """The variables of the function around it that an inner function uses."""
     own = local_names(node)
     found: dict[str, str] = {}
-    for name in names_read(node):
+    for name in free_names(node):
         if name in own or not around.is_local(name):
             continue
         known = inner.get(around.renamed(name))
@@ -61,18 +65,9 @@ def captures(around: Emitter, inner: dict[str, Inner], node: Function) -> dict[s
     return found
 
 
-def constant_defaults(around: Emitter, node: Function) -> tuple[Any, ...]:
-    values = []
-    for default in node.args.defaults:
-        value = default.value if isinstance(default, ast.Constant) else around.static(default)
-        if value is MISSING:
-            around.refuse(
-                "The default of an inner function's parameter must be a constant.",
-                default,
-                "Pass it as an argument.",
-            )
-        values.append(value)
-    return tuple(values)
+def constant_default(around: Emitter, default: ast.expr) -> Any:
+    """The value of a default that is a constant or a global, else MISSING."""
+    return default.value if isinstance(default, ast.Constant) else around.static(default)
 
 
 def check_parameters(around: Emitter, node: Function) -> None:
@@ -81,23 +76,20 @@ def check_parameters(around: Emitter, node: Function) -> None:
         around.refuse("An inner function may have plain parameters only.", node)
 
 
-def make_inner(
-    around: Emitter, title: str, captured: dict[str, str], normal: NormalFunction, defaults: Any
-) -> Inner:
+def make_dispatcher(normal: NormalFunction, defaults: tuple[Any, ...]) -> Callable[..., Any]:
     """Turns the normalised inner function into a dispatcher that `read` knows."""
     source, _ = render(normal)
-    scope = {"__name__": around.pyfunc.__module__, **normal.namespace()}
+    scope = {"__name__": normal.pyfunc.__module__, **normal.namespace()}
     exec(compile(source, f"<inner function {normal.name}>", "exec"), scope)
     pyfunc: types.FunctionType = scope[plain_name(normal.name)]
     pyfunc.__defaults__ = defaults or None
     normal.pyfunc = pyfunc
     normal.globals = scope
     remember(normal)
-    name = title
-    while around.is_local(name) or name in around.helpers:
-        name = f"_h_{name}"
-    return Inner(title, name, numba.njit(pyfunc), captured)
+    return numba.njit(pyfunc)  # type: ignore[no-any-return]
 
 
-def inner_parameters(captured: dict[str, str], node: Function) -> list[str]:
-    return [*captured, *parameters(node.args)]
+def unused_name(around: Emitter, title: str) -> str:
+    while around.is_local(title) or title in around.helpers:
+        title = f"_h_{title}"
+    return title

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numba
@@ -30,13 +31,17 @@ class Items:
     direct: ast.Call | None = None
 
 
+_NO_TARGET = ast.Pass()
+
+
 class Loops(Expressions):
     def assign_target(self, target: ast.expr, value: ast.expr) -> None:
         raise NotImplementedError
 
     # ---- what is iterated over ------------------------------------------------------------------
 
-    def items(self, expr: ast.expr, body: Sequence[ast.AST], *, outermost: bool = True) -> Items:
+    def items(self, expr: ast.expr, body: Sequence[Any], *, outermost: bool = True) -> Items:
+        """body: the loop's target (one that fits nothing within zip and enumerate), then its body."""
         with self.located(expr):
             if isinstance(expr, ast.Call):
                 made = self.known_iterator(expr, body, outermost)
@@ -44,23 +49,25 @@ class Loops(Expressions):
                     return made
             return self.container(expr, body)
 
-    def known_iterator(self, call: ast.Call, body: Sequence[ast.AST], outermost: bool) -> Items | None:
+    def known_iterator(self, call: ast.Call, body: Sequence[Any], outermost: bool) -> Items | None:
         fn = self.static(call.func)
         if fn is range or fn is numba.prange:
-            return self.range(call, "range" if fn is range else "prange", outermost)
+            return self.over_range(call, "range" if fn is range else "prange", outermost)
         if fn is enumerate:
-            return self.enumerate(call, body)
+            return self.over_enumerate(call, body)
         if fn is zip:
-            return self.zip(call, body)
+            return self.over_zip(call, body)
         if fn is reversed:
-            return self.reversed(call, body)
+            return self.over_reversed(call, body)
         if fn is np.ndindex:
-            return self.ndindex(call)
-        if fn is np.ndenumerate or fn is numba.literal_unroll:
+            return self.over_ndindex(call, body[0])
+        if fn is np.ndenumerate:
+            return self.over_ndenumerate(call, body[0])
+        if fn is numba.literal_unroll:
             self.refuse(f"A loop over {ast.unparse(call.func)} is not supported.", call)
         return None
 
-    def range(self, call: ast.Call, name: str, outermost: bool) -> Items:
+    def over_range(self, call: ast.Call, name: str, outermost: bool) -> Items:
         args = self.plain_args(call)
         value = numba.prange if name == "prange" else range
         made = ast.Call(self.helper(name, value), self.atoms(args), [])
@@ -68,47 +75,68 @@ class Loops(Expressions):
             return Items(None, lambda k: k, direct=made)
         return self.indexed(self.temp(made))
 
-    def enumerate(self, call: ast.Call, body: Sequence[ast.AST]) -> Items:
+    def over_enumerate(self, call: ast.Call, body: Sequence[Any]) -> Items:
         args = [*call.args, *(k.value for k in call.keywords if k.arg == "start")]
         if not 1 <= len(args) <= 2 or any(k.arg != "start" for k in call.keywords):
             self.refuse("enumerate takes an iterable and a start.", call)
-        over = self.items(args[0], body, outermost=False)
+        over = self.items(args[0], [_NO_TARGET, *body], outermost=False)
         if len(args) == 1:
             return self.tuples(over.length, (lambda k: k, over.item))
         start = self.atom(args[1])
         start = self.temp(start) if isinstance(start, ast.Name) else start
         return self.tuples(over.length, (lambda k: ast.BinOp(start, ast.Add(), k), over.item))
 
-    def zip(self, call: ast.Call, body: Sequence[ast.AST]) -> Items:
+    def over_zip(self, call: ast.Call, body: Sequence[Any]) -> Items:
         args = self.plain_args(call)
         if not args:
             self.refuse("zip without arguments is not supported.", call)
-        over = [self.items(arg, body, outermost=False) for arg in args]
+        over = [self.items(arg, [_NO_TARGET, *body], outermost=False) for arg in args]
         length = over[0].length
         for other in over[1:]:
             length = self.temp(ast.Call(self.builtin("min"), [length, other.length], []))
         return self.tuples(length, tuple(o.item for o in over))
 
-    def reversed(self, call: ast.Call, body: Sequence[ast.AST]) -> Items:
+    def over_reversed(self, call: ast.Call, body: Sequence[Any]) -> Items:
         (arg,) = self.plain_args(call)
-        over = self.items(arg, body, outermost=False)
+        over = self.items(arg, [_NO_TARGET, *body], outermost=False)
         last = self.temp(ast.BinOp(over.length, ast.Sub(), self.const(1)))
-        return Items(
-            over.length, lambda k: over.item(self.temp(ast.BinOp(last, ast.Sub(), k)))
-        )
+        return Items(over.length, lambda k: over.item(self.temp(ast.BinOp(last, ast.Sub(), k))))
 
-    def ndindex(self, call: ast.Call) -> Items:
-        """np.ndindex(n, m): the counter, taken apart."""
-        args = call.args
-        if len(args) == 1 and isinstance(args[0], ast.Tuple):
-            args = args[0].elts
-        elif len(args) == 1:
+    def over_ndindex(self, call: ast.Call, target: ast.expr) -> Items:
+        """np.ndindex(n, m) or np.ndindex(x.shape): a counter, taken apart."""
+        args = self.plain_args(call)
+        if len(args) == 1 and not isinstance(args[0], ast.Tuple):
+            return self.counters(self.sizes(self.atom(args[0]), target, call))
+        return self.counters(self.atoms(args[0].elts if isinstance(args[0], ast.Tuple) else args))
+
+    def over_ndenumerate(self, call: ast.Call, target: ast.expr) -> Items:
+        (arg,) = self.plain_args(call)
+        if not (isinstance(target, ast.Tuple) and len(target.elts) == 2):
+            self.refuse("np.ndenumerate gives pairs of an index and an element.", call)
+        array = self.temp(self.atom(arg))
+        shape = self.temp(ast.Attribute(array, "shape", ast.Load()))
+        over = self.counters(self.sizes(shape, target.elts[0], call))
+
+        def element(k: ast.Name) -> ast.expr:
+            index = [self.as_atom(part(k)) for part in over.parts or ()]
+            return ast.Subscript(array, ast.Tuple(index, ast.Load()), ast.Load())
+
+        return self.tuples(over.length, (over.item, element))
+
+    def sizes(self, shape: Any, target: ast.expr, call: ast.Call) -> list[Any]:
+        """The sizes in a shape; how many there are the target must say, types are not known yet."""
+        if not isinstance(target, ast.Tuple):
             self.refuse(
-                "A loop over np.ndindex of a shape is not supported.",
+                f"A loop over {ast.unparse(call.func)} with one variable for the index is not supported.",
                 call,
-                "Write np.ndindex(n, m), one size per dimension, or nested loops.",
+                "Write one variable per dimension: for i, j in ...",
             )
-        sizes = self.atoms(self.plain_args(ast.copy_location(ast.Call(call.func, args, []), call)))
+        names = [self.fresh() for _ in target.elts]
+        stores: list[ast.expr] = [ast.Name(name, ast.Store()) for name in names]
+        self.emit(ast.Assign([ast.Tuple(stores, ast.Store())], shape))
+        return [self.read(name) for name in names]
+
+    def counters(self, sizes: list[Any]) -> Items:
         total, strides = sizes[-1], [self.const(1)]
         for size in reversed(sizes[:-1]):
             strides.insert(0, total)
@@ -116,17 +144,19 @@ class Loops(Expressions):
 
         def part(n: int) -> Callable[[ast.Name], ast.expr]:
             def index(k: ast.Name) -> ast.expr:
-                row = self.temp(ast.BinOp(k, ast.FloorDiv(), strides[n])) if n < len(sizes) - 1 else k
+                row = (
+                    self.temp(ast.BinOp(k, ast.FloorDiv(), strides[n])) if n < len(sizes) - 1 else k
+                )
                 return ast.BinOp(row, ast.Mod(), sizes[n]) if n > 0 else row
 
             return index
 
         return self.tuples(total, tuple(part(n) for n in range(len(sizes))))
 
-    def container(self, expr: ast.expr, body: Sequence[ast.AST]) -> Items:
+    def container(self, expr: ast.expr, body: Sequence[Any]) -> Items:
         """An array, a tuple of equal types, a list: what has a length and an index."""
         rebound = {self.renamed(n) for node in body for n in bound(node)}
-        grown = {ast.unparse(n.value) for node in body for n in ast.walk(node) if _grows(n)}
+        grown = {text for node in body for n in ast.walk(node) if (text := _grows(n))}
         if ast.unparse(expr) in grown:
             self.refuse("The loop changes the length of the list it runs over.", expr)
         value = self.atom(expr)
@@ -195,17 +225,34 @@ class Loops(Expressions):
         else:
             self.assign_target(target, items.item(counter))
 
-    # ---- comprehensions ---------------------------------------------------------------------------
+    # ---- lists --------------------------------------------------------------------------------------
+
+    def list_display(self, expr: ast.List) -> ast.expr:
+        if not any(isinstance(e, ast.Starred) for e in expr.elts):
+            return ast.List(self.atoms(expr.elts), ast.Load())
+        result = self.temp(ast.List([], ast.Load()))
+        for item in expr.elts:
+            if isinstance(item, ast.Starred):
+                items = self.items(item.value, [_NO_TARGET])
+                name = self.fresh("item")
+                target = ast.copy_location(ast.Name(name, ast.Store()), item)
+                self.loop(target, items, partial(self.append, result, self.read(name)))
+            else:
+                self.append(result, self.atom(item))
+        return result
+
+    def append(self, result: ast.Name, value: Any) -> None:
+        method = self.temp(ast.Attribute(result, "append", ast.Load()))
+        self.emit(ast.Expr(ast.Call(method, [value], [])))
 
     def listcomp(self, expr: ast.ListComp) -> ast.expr:
         result = self.temp(ast.List([], ast.Load()))
 
         def append() -> None:
-            value = self.atom(expr.elt)
-            method = self.temp(ast.Attribute(result, "append", ast.Load()))
-            self.emit(ast.Expr(ast.Call(method, [value], [])))
+            self.append(result, self.atom(expr.elt))
 
-        first = self.items(expr.generators[0].iter, [])  # evaluated in the scope around
+        # the first iterable is evaluated in the scope around
+        first = self.items(expr.generators[0].iter, [expr.generators[0].target])
         with self.scope(comprehension_targets(expr)):
             self.generators(expr.generators, first, append)
         return result
@@ -227,14 +274,13 @@ class Loops(Expressions):
         with self.located(this.target):
             self.loop(this.target, items, body)
 
-    def filtered(self, conditions: Iterable[ast.expr], inside: Callable[[], None]) -> None:
-        first, *more = [*conditions, None]
-        if first is None:
+    def filtered(self, conditions: list[ast.expr], inside: Callable[[], None]) -> None:
+        if not conditions:
             inside()
             return
-        test = self.test(first)
+        test = self.test(conditions[0])
         with self.block() as stmts:
-            self.filtered([c for c in more if c is not None], inside)
+            self.filtered(conditions[1:], inside)
         test = test if isinstance(test, ast.Name) else self.temp(test)
         self.emit(ast.If(test, stmts, []))
 
@@ -243,5 +289,8 @@ def _simple(target: ast.expr) -> bool:
     return isinstance(target, ast.Name | ast.Tuple | ast.List)
 
 
-def _grows(node: ast.AST) -> bool:
-    return isinstance(node, ast.Attribute) and node.attr in _GROW
+def _grows(node: ast.AST) -> str:
+    """The list whose length this changes, as text."""
+    if isinstance(node, ast.Attribute) and node.attr in _GROW:
+        return ast.unparse(node.value)
+    return ""

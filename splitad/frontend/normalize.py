@@ -6,16 +6,13 @@ Expressions are in expressions.py, loops and comprehensions in loops.py, inner f
 from __future__ import annotations
 
 import ast
-from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from splitad.frontend import closures
-from splitad.frontend.closures import Inner
+from splitad.frontend.closures import Closures, binding_counts
 from splitad.frontend.emit import mangled
-from splitad.frontend.loops import Loops
 from splitad.frontend.normal import NormalFunction
-from splitad.frontend.scopes import local_names, own_nodes, parameters
+from splitad.frontend.scopes import Function, local_names, parameters
 from splitad.frontend.source import Source
 
 
@@ -24,20 +21,23 @@ def normalize(
 ) -> NormalFunction:
     """The normalised form of a function whose syntax has passed the fence."""
     node = source.node
+    assert not isinstance(node, ast.AsyncFunctionDef)  # the fence is in front of it
     locals_ = {mangled(n, source.class_name) for n in local_names(node)}
     made = Statements(pyfunc.__qualname__, source.file, pyfunc, locals_, source.class_name)
     made.inner = {}
     return made.function(node, parameters(node.args), types or {})
 
 
-class Statements(Loops):
+class Statements(Closures):
     """One function being normalised."""
 
-    counts: Counter[str]
-
-    def function(self, node: closures.Function, params: list[str], types: Any) -> NormalFunction:
-        self.counts = _bindings(node)
-        body = node.body if isinstance(node.body, list) else [ast.copy_location(ast.Return(node.body), node.body)]
+    def function(self, node: Function, params: list[str], types: Any) -> NormalFunction:
+        self.counts = binding_counts(node)
+        body = (
+            node.body
+            if isinstance(node.body, list)
+            else [ast.copy_location(ast.Return(node.body), node.body)]
+        )
         self.at = node
         with self.block() as stmts:
             self.run(body)
@@ -89,7 +89,9 @@ class Statements(Loops):
         elif isinstance(target, ast.Attribute):
             value = self.as_atom(value)
             field = self.attribute_name(target.attr)
-            self.emit(ast.Assign([ast.Attribute(self.atom(target.value), field, ast.Store())], value))
+            self.emit(
+                ast.Assign([ast.Attribute(self.atom(target.value), field, ast.Store())], value)
+            )
         elif isinstance(target, ast.Tuple | ast.List):
             self.unpack(target.elts, self.as_atom(value))
         else:
@@ -106,7 +108,9 @@ class Statements(Loops):
             if not (isinstance(target, ast.Name) and self.renamed(target.id) == name):
                 self.assign_target(target, self.read(name))
 
-    def place_of(self, target: ast.Subscript, later: Sequence[ast.AST]) -> tuple[ast.expr, ast.expr]:
+    def place_of(
+        self, target: ast.Subscript, later: Sequence[ast.AST]
+    ) -> tuple[ast.expr, ast.expr]:
         base = self.stable(self.atom(target.value), [target.slice, *later])
         return base, self.index(target.slice)
 
@@ -138,15 +142,18 @@ class Statements(Loops):
     # ---- control flow --------------------------------------------------------------------------
 
     def if_(self, stmt: ast.If) -> None:
-        test = self.test(stmt.test)
+        condition, first, second = stmt.test, stmt.body, stmt.orelse
+        while isinstance(condition, ast.UnaryOp) and isinstance(condition.op, ast.Not):
+            condition, first, second = condition.operand, second, first
+        test = self.test(condition)
         if isinstance(test, ast.Constant):
-            self.run(stmt.body if test.value else stmt.orelse)
+            self.run(first if test.value else second)
             return
         with self.block() as body:
-            self.run(stmt.body)
+            self.run(first)
         with self.block() as orelse:
-            self.run(stmt.orelse)
-        self.emit(ast.If(test, body, orelse))
+            self.run(second)
+        self.emit(ast.If(test, body or [self.place(ast.Pass())], orelse))
 
     def while_(self, stmt: ast.While) -> None:
         at = self.at
@@ -234,64 +241,6 @@ class Statements(Loops):
 
     def nothing(self, stmt: ast.stmt) -> None:
         pass
-
-    # ---- inner functions -----------------------------------------------------------------------
-
-    def define(self, stmt: ast.FunctionDef) -> None:
-        if stmt.decorator_list:
-            self.refuse("A decorated inner function is not supported.", stmt)
-        self.name_inner(stmt.name, stmt)
-
-    def names_lambda(self, stmt: ast.Assign) -> bool:
-        target = stmt.targets[0]
-        if len(stmt.targets) > 1 or not isinstance(target, ast.Name):
-            return False
-        assert isinstance(stmt.value, ast.Lambda)
-        self.name_inner(target.id, stmt.value)
-        return True
-
-    def name_inner(self, name: str, node: closures.Function) -> None:
-        renamed = self.renamed(name)
-        if self.counts[renamed] > 1:
-            self.refuse(
-                f"{name} is bound more than once, once to an inner function.", node, "Use two names."
-            )
-        self.inner[renamed] = self.lift(node, name)
-
-    def lambda_(self, expr: ast.Lambda) -> ast.expr:
-        return self.inner_value(expr, self.lift(expr, "lambda"))
-
-    def lift(self, node: closures.Function, title: str) -> Inner:
-        closures.check_parameters(self, node)
-        captured = closures.captures(self, self.inner, node)
-        if title in captured:
-            self.refuse(f"The inner function {title} calls itself.", node, "Move it out.")
-        defaults = closures.constant_defaults(self, node)
-        params = closures.inner_parameters(captured, node)
-        name = f"{self.name}.{title}"
-        own = {mangled(n, self.class_name) for n in {*local_names(node), *captured}}
-        made = Statements(name, self.file, self.pyfunc, own, self.class_name)
-        made.inner = {
-            known: Inner(i.title, i.helper, i.dispatcher, {u: made.renamed(u) for u in i.captured})
-            for known, i in self.inner.items()
-            if known not in own
-        }
-        made.helpers = {i.helper: i.dispatcher for i in made.inner.values()}
-        normal = made.function(node, params, {})
-        return closures.make_inner(self, title, captured, normal, defaults)
-
-
-def _bindings(node: closures.Function) -> Counter[str]:
-    """How often each name is bound."""
-    counts = Counter(parameters(node.args))
-    body = node.body if isinstance(node.body, list) else [node.body]
-    for part in body:
-        for found in own_nodes(part):
-            if isinstance(found, ast.Name) and isinstance(found.ctx, ast.Store):
-                counts[found.id] += 1
-            elif isinstance(found, ast.FunctionDef):
-                counts[found.name] += 1
-    return counts
 
 
 _STATEMENTS: dict[type, Callable[[Any, Any], None]] = {

@@ -20,7 +20,7 @@ class _Negatives(ast.NodeTransformer):
 
     def visit_Constant(self, node: ast.Constant) -> ast.expr:
         value = node.value
-        if type(value) in (int, float) and repr(value).startswith("-"):
+        if isinstance(value, int | float) and repr(value).startswith("-"):
             return ast.UnaryOp(ast.USub(), ast.Constant(-value))
         return node
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+Function = ast.FunctionDef | ast.Lambda
 Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
@@ -12,17 +13,8 @@ Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
     """node and all below it that belongs to the same scope (of an inner function only its header)."""
     yield node
-    yield from _below(node)
-
-
-def _below(node: ast.AST) -> Iterator[ast.AST]:
-    for child in ast.iter_child_nodes(node):
-        yield child
-        if isinstance(child, Scope):
-            for part in header(child):
-                yield from own_nodes(part)
-        else:
-            yield from _below(child)
+    for child in header(node) if isinstance(node, Scope) else ast.iter_child_nodes(node):
+        yield from own_nodes(child)
 
 
 def header(node: Scope) -> list[ast.expr]:
@@ -79,3 +71,26 @@ def comprehension_targets(node: Comprehension) -> set[str]:
 
 def bound_by_walrus(node: ast.AST) -> set[str]:
     return {n.target.id for n in own_nodes(node) if isinstance(n, ast.NamedExpr)}
+
+
+def free_names(node: ast.AST) -> list[str]:
+    """Every name that is read here but bound around, in order, without doubles."""
+    return list(dict.fromkeys(_free(node, frozenset())))
+
+
+def _free(node: ast.AST, own: frozenset[str]) -> Iterator[str]:
+    if isinstance(node, ast.Name):
+        if node.id not in own:
+            yield node.id
+        return
+    inside: Iterator[ast.AST] | list[ast.AST] = ast.iter_child_nodes(node)
+    if isinstance(node, ast.FunctionDef | ast.Lambda):
+        for part in header(node):
+            yield from _free(part, own)
+        own |= local_names(node)
+        inside = [*node.body] if isinstance(node.body, list) else [node.body]
+    elif isinstance(node, Comprehension):
+        yield from _free(node.generators[0].iter, own)
+        own |= comprehension_targets(node)
+    for child in inside:
+        yield from _free(child, own)

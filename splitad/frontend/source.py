@@ -6,12 +6,12 @@ Equal code means equal behaviour, whatever else the file says.
 """
 
 from __future__ import annotations
-
 import __future__
 
 import ast
 import functools
 import linecache
+import threading
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -19,15 +19,25 @@ from typing import Any
 
 from splitad.errors import Loc, NoRuleError, UnsupportedError
 
-Definition = ast.FunctionDef | ast.Lambda
+Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 _FUTURE = functools.reduce(
     int.__or__, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
 )
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _FAR = 1 << 24  # more lines than any file has: marks the definition that is being compiled
-_HINT_FILE = "splitad reads the source: put the function in a file (or a notebook cell) and import it."
-_HINT_EDITED = "The file was edited after it was imported, or a tool rewrote the function: reload it."
+_HINT_FILE = (
+    "splitad reads the source: put the function in a file (or a notebook cell) and import it."
+)
+_HINT_LOOP = "Write the loop in a function with @njit."
+_NOT_YET = {
+    "DUFunc": "Functions made by @vectorize",
+    "GUFunc": "Functions made by @guvectorize",
+    "StencilFunc": "Functions made by @stencil",
+}
+_HINT_EDITED = (
+    "The file was edited after it was imported, or a tool rewrote the function: reload it."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,12 +56,16 @@ def python_function(fn: Callable[..., Any]) -> types.FunctionType:
         pyfunc = pyfunc.__func__
     if isinstance(pyfunc, types.FunctionType):
         return pyfunc
+    kind = type(fn).__name__
+    if kind in _NOT_YET:
+        raise UnsupportedError(f"{_NOT_YET[kind]} are not supported yet.", hint=_HINT_LOOP)
     raise NoRuleError(
-        f"{getattr(fn, '__name__', fn)!s} ({type(fn).__name__}) has neither a rule nor Python source.",
+        f"{getattr(fn, '__name__', fn)!s} ({kind}) has neither a rule nor Python source.",
         hint="Register a rule for it with splitad.rule.",
     )
 
 
+_lock = threading.RLock()
 _found: dict[int, tuple[types.CodeType, Source]] = {}  # by id: equal code may stand in two files
 
 
@@ -59,10 +73,11 @@ def source_of(fn: Callable[..., Any]) -> Source:
     """The definition of a function or dispatcher, proven to be the code that runs."""
     pyfunc = python_function(fn)
     code = pyfunc.__code__
-    known = _found.get(id(code))
-    if known is None:
-        known = _found[id(code)] = (code, _find(pyfunc))
-    return known[1]
+    with _lock:  # compiling a candidate marks the shared tree
+        known = _found.get(id(code))
+        if known is None:
+            known = _found[id(code)] = (code, _find(pyfunc))
+        return known[1]
 
 
 def _find(pyfunc: types.FunctionType) -> Source:
@@ -110,7 +125,7 @@ def _definitions(tree: ast.Module) -> Iterator[_Candidate]:
 
 
 def _within(node: ast.AST, top: ast.stmt, class_name: str | None) -> Iterator[_Candidate]:
-    if isinstance(node, ast.FunctionDef | ast.Lambda):
+    if isinstance(node, Definition):
         yield _Candidate(node, top, class_name)
     if isinstance(node, ast.ClassDef):
         class_name = node.name
@@ -196,4 +211,7 @@ def _same_const(one: Any, other: Any) -> bool:
         return same_code(one, other)
     if isinstance(one, tuple):
         return len(one) == len(other) and all(map(_same_const, one, other))
+    if isinstance(one, frozenset):
+        return sorted(map(repr, one)) == sorted(map(repr, other))
+    # -0.0 is not 0.0, and nan is nan
     return repr(one) == repr(other) if isinstance(one, float | complex) else bool(one == other)

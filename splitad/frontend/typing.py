@@ -8,25 +8,35 @@ from __future__ import annotations
 
 import ast
 import linecache
+import operator
 import types as python_types
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numba
 from numba.core import bytecode, compiler, errors, ir, types, untyped_passes
+from numba.core.analysis import dead_branch_prune
 from numba.core.compiler_lock import global_compiler_lock
-from numba.core.compiler_machinery import PassManager
+from numba.core.compiler_machinery import FunctionPass, PassManager, register_pass
+from numba.core.ir_utils import build_definitions
 from numba.core.registry import cpu_target
 from numba.core.targetconfig import ConfigStack
 from numba.core.typed_passes import NopythonTypeInference
-from numba.core.untyped_passes import ExtractByteCode
 
 from splitad.errors import InternalError, UnsupportedError
-from splitad.frontend.normal import NormalFunction
+from splitad.frontend.normal import NormalFunction, is_temp
 from splitad.frontend.render import plain_name, render
 
-_ITERABLE = (types.Array, types.BaseTuple, types.List, types.ListType, types.RangeType)
+_ITERABLE = (
+    types.Array,
+    types.BaseTuple,
+    types.List,
+    types.ListType,
+    types.RangeType,
+    types.NumpyFlatType,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +47,7 @@ class Typing:
     return_type: types.Type
     normal: NormalFunction  # keeps the statements alive, which are known by id
     _types: dict[tuple[int, str], types.Type] = field(repr=False)
+    _taken: dict[int, bool] = field(repr=False)
 
     def type_of(self, stmt: ast.stmt, name: str | None = None) -> types.Type | None:
         """The type of the variable that the statement assigns (name: which, where it unpacks).
@@ -46,6 +57,13 @@ class Typing:
         if name is None:
             name = assigned_name(stmt)
         return None if name is None else self._types.get((id(stmt), name))
+
+    def taken(self, stmt: ast.If) -> bool | None:
+        """The branch that is taken, where Numba decided so at compile time; the other one is not typed.
+
+        It does for `x is None`, for constants, and for the number of dimensions of an argument.
+        """
+        return self._taken.get(id(stmt))
 
 
 def assigned_name(stmt: ast.stmt) -> str | None:
@@ -75,7 +93,10 @@ def infer(
             continue
         found.setdefault((id(stmt), name), type_)
         _check_iterable(normal, stmt, value, typed.typemap)
-    return Typing(tuple(argtypes), typed.return_type, normal, found)
+    taken = {
+        id(stmts[line]): branch for line, branch in typed.metadata[_TAKEN].items() if line in stmts
+    }
+    return Typing(tuple(argtypes), typed.return_type, normal, found, taken)
 
 
 def _function(normal: NormalFunction, text: str) -> python_types.FunctionType:
@@ -98,10 +119,76 @@ class _Typer(compiler.CompilerBase):
     def define_pipelines(self) -> list[PassManager]:
         untyped = compiler.DefaultPassBuilder.define_untyped_pipeline(self.state)
         manager = PassManager("splitad typing")
-        manager.passes.extend(p for p in untyped.passes if p[0] not in _SKIPPED)
+        for pass_, description in untyped.passes:
+            if pass_ is untyped_passes.DeadBranchPrune:
+                pass_ = _Prune
+            if pass_ not in _SKIPPED:
+                manager.add_pass(pass_, description)
         manager.add_pass(NopythonTypeInference, "type inference")
         manager.finalize()
         return [manager]
+
+
+_IDENTITY = (operator.is_, operator.is_not)
+_TAKEN = "splitad: branches taken"
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _Prune(FunctionPass):  # type: ignore[misc]
+    """Numba's pruning of dead branches, repeated, and noting which branch is left.
+
+    What is one jump in the user's bytecode (`if x is not None and x > 0`) is an `if` on a variable here,
+    which is seen to be constant only after the first `if` is gone.
+    """
+
+    _name = "splitad_prune"
+
+    def __init__(self) -> None:
+        FunctionPass.__init__(self)
+
+    def run_pass(self, state: Any) -> bool:
+        taken = state.metadata.setdefault(_TAKEN, {})
+        while True:
+            before = {label: b.terminator for label, b in state.func_ir.blocks.items()}
+            _unite_constants(state.func_ir._definitions, state.args)
+            dead_branch_prune(state.func_ir, state.args)
+            pruned = False
+            for label, old in before.items():
+                block = state.func_ir.blocks.get(label)
+                if block is None or not isinstance(old, ir.Branch):
+                    continue
+                if isinstance(block.terminator, ir.Jump):
+                    taken[old.loc.line] = block.terminator.target == old.truebr
+                    pruned = True
+            state.func_ir._definitions = build_definitions(state.func_ir.blocks)
+            if not pruned:
+                return True
+
+
+def _unite_constants(definitions: dict[str, list[Any]], argtypes: Any) -> None:
+    """A temporary that is False wherever it is assigned (a pruned `and`) is a constant."""
+    for name in filter(is_temp, definitions):
+        values = [_constant(definitions, argtypes, d) for d in definitions[name]]
+        if len(values) > 1 and type(values[0]) is bool and all(v is values[0] for v in values):
+            definitions[name] = [ir.Const(values[0], ir.unknown_loc)]
+
+
+def _constant(definitions: dict[str, list[Any]], argtypes: Any, value: Any) -> Any:
+    """The constant that an IR value is (the type `none` for None), or an object unlike any constant."""
+    while isinstance(value, ir.Var) and len(definitions.get(value.name, ())) == 1:
+        (value,) = definitions[value.name]
+    if isinstance(value, ir.Const):
+        return types.none if value.value is None else value.value
+    if isinstance(value, ir.Arg):
+        given = argtypes[value.index]
+        if isinstance(given, types.Omitted):
+            given = types.none if given.value is None else given
+        return types.none if isinstance(given, types.NoneType) else value
+    if isinstance(value, ir.Expr) and value.op == "binop" and value.fn in _IDENTITY:
+        sides = [_constant(definitions, argtypes, side) for side in (value.lhs, value.rhs)]
+        if all(isinstance(side, types.NoneType) for side in sides):
+            return value.fn is operator.is_
+    return value
 
 
 # a call stays a call, also of a function with inline="always": the line says whose it is
@@ -119,17 +206,26 @@ def _infer(
         flags.nrt = True  # otherwise no array may be returned
     with global_compiler_lock:
         typer = _Typer(
-            cpu_target.typing_context, cpu_target.target_context, None, argtypes, None, flags, locals_
+            cpu_target.typing_context,
+            cpu_target.target_context,
+            None,
+            argtypes,
+            None,
+            flags,
+            locals_,
         )
         state = typer.state
         # otherwise every typing error turns into an AttributeError
         state.status = compiler._CompileStatus(False)
         state.func_id = bytecode.FunctionIdentity.from_function(pyfunc)
-        ExtractByteCode().run_pass(state)
+        untyped_passes.ExtractByteCode().run_pass(state)
         state.lifted, state.lifted_from = (), None
         with ConfigStack().enter(flags.copy()):
-            for manager in typer.define_pipelines():
-                manager.run(state)
+            # what there is to warn of, Numba says when the user's own function is compiled
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", errors.NumbaWarning)
+                for manager in typer.define_pipelines():
+                    manager.run(state)
     return state
 
 
