@@ -7,11 +7,22 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from splitad import gradients
 from splitad.cache import PairResolver, Request, options_of
+from splitad.display import Shown
 from splitad.ir.activities import Activity
 from splitad.pipeline import Options
+from splitad.rules.ops import stop_gradient
+from splitad.rules.user import rule
 from splitad.runtime.callables import Forward
 from splitad.runtime.pairs import register_pair
+from splitad.runtime.zero import make_zero
+from splitad.tape.ops import release_memory
+
+__all__ = [
+    "Active", "Const", "Duplicated", "grad", "make_zero", "release_memory", "rule", "show", "split",
+    "stop_gradient", "value_and_grad", "vjp",
+]  # fmt: skip
 
 Active = Activity.Active
 Duplicated = Activity.Duplicated
@@ -27,11 +38,33 @@ def split(
     strong_zero: bool = True,
     max_tape_bytes: int | None = None,
 ) -> Forward:
-    """The split pair of a function.
+    """The split pair of a function: a forward that records, and the pullbacks that it returns.
 
-    ``forward = split(f, Duplicated, Active)``; ``result, pullback = forward(u, nu)`` runs f once, u is
-    mutated exactly as by f; ``(nu_bar,) = pullback(result_bar, u_bar)`` later, any number of times.
+        forward = split(f, Duplicated, Active, Const)     # one activity per argument, or none at all
+        result, pullback = forward(u, nu, steps)          # runs f once; u is mutated exactly as by f
+        (u_bar,) = pullback.make_zero()
+        (nu_bar,) = pullback(result_bar, u_bar)           # later, any number of times
+
+    f: a Python function or njit dispatcher, whose options carry over.  Activities follow from the types
+    where none are given: scalars are Active, mutable float data Duplicated, the rest Const.
+    modified_between=False (or one bool per argument): the caller promises that nobody writes to the
+    arguments between forward and pullback; they are then read again instead of being saved.
+    strong_zero=False: a zero cotangent times an infinite partial is NaN, as in IEEE arithmetic.
+    max_tape_bytes: TapeLimitError instead of a larger tape.
+
+    Raises TypeError for a wrong number of activities.  What f contains is looked at in the first call.
     """
+    return _forward(f, tuple(activities) or None, None, modified_between, strong_zero, max_tape_bytes)
+
+
+def _forward(
+    f: Callable[..., Any],
+    activities: tuple[Activity, ...] | None,
+    wrt: tuple[int, ...] | None,
+    modified_between: bool | Sequence[bool] = True,
+    strong_zero: bool = True,
+    max_tape_bytes: int | None = None,
+) -> Forward:
     py_func = getattr(f, "py_func", f)
     signature = inspect.signature(py_func)
     count = len(signature.parameters)
@@ -39,7 +72,12 @@ def split(
         raise TypeError(
             f"{py_func.__name__} takes {count} arguments, but {len(activities)} activities were given"
         )
+    for activity in activities or ():
+        if not isinstance(activity, Activity):
+            raise TypeError(f"an activity is Active, Duplicated or Const, not {activity!r}")
     between = (modified_between,) * count if isinstance(modified_between, bool) else modified_between
+    if len(between) != count:
+        raise TypeError(f"modified_between has {len(between)} entries for {count} arguments")
     options = options_of(
         f,
         Options(
@@ -48,9 +86,56 @@ def split(
             stable=tuple(not b for b in between),
         ),
     )
-    request = Request(f, tuple(activities) or None, options)
+    resolver = PairResolver(Request(f, activities, wrt, options))
     key = f"{py_func.__module__}.{py_func.__qualname__}:{next(_numbers)}"
-    pair = register_pair(
-        key, PairResolver(request), signature, py_func.__name__.strip("<>"), max_tape_bytes
-    )
+    name = py_func.__name__ if py_func.__name__.isidentifier() else "f"
+    pair = register_pair(key, resolver, signature, name, max_tape_bytes)
     return Forward(pair, nogil=options.nogil)
+
+
+def value_and_grad(
+    f: Callable[..., Any], wrt: int | str | tuple[int | str, ...] = 0, *, restore: bool = True
+) -> Callable[..., Any]:
+    """A function that returns ``(value, gradient)`` of f, which must return a real scalar.
+
+    wrt: position or name of the argument, or a tuple of them; then the gradient is a tuple.  A gradient
+    has its argument's type.  The arguments are put back as they were before the call, also after an
+    exception; restore=False leaves them as f does.
+    Raises NotDifferentiableError where f does not return a float or the argument is not one.
+    """
+    return gradients.ValueAndGrad(f, wrt, restore, _forward)
+
+
+def grad(
+    f: Callable[..., Any], wrt: int | str | tuple[int | str, ...] = 0, *, restore: bool = True
+) -> Callable[..., Any]:
+    """As `value_and_grad`, but the gradient alone."""
+    return gradients.Grad(f, wrt, restore, _forward)
+
+
+def vjp(
+    f: Callable[..., Any],
+    *args: Any,
+    wrt: int | str | tuple[int | str, ...] | None = None,
+    **kwargs: Any,
+) -> tuple[Any, Callable[..., Any]]:
+    """Run f and return ``(result, pullback)``; f leaves its arguments as it does.
+
+    pullback(result_bar=1.0, exit_bar=None) returns new cotangents for the arguments in wrt (all by
+    default; None where an argument has none), fresh at each call.  The default result_bar is for scalar
+    or None results.  exit_bar: {name or position: cotangent} of the final state of mutated arguments.
+    """
+    return gradients.vjp(f, args, kwargs, wrt, _forward)
+
+
+def show(f: Callable[..., Any], *args: Any, activities: Sequence[Activity] | None = None) -> Shown:
+    """Print the generated forward and pullback, what is on the tape and what is recomputed.
+
+    f may also be a pair's forward.  The returned object has .forward_source, .pullback_source, .tape.
+    """
+    forward = f if isinstance(f, Forward) else split(f, *(activities or ()))
+    shown = Shown(forward, args)
+    print(shown)
+    return shown
+
+

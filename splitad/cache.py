@@ -13,13 +13,14 @@ import numba
 from numba import types
 from numba.core.registry import CPUDispatcher
 
+from splitad.analysis.memory import is_array
 from splitad.codegen.load import load_source
 from splitad.errors import UnsupportedError
 from splitad.frontend.lower import lower
 from splitad.frontend.state import CompileFlags
 from splitad.ir import activities as act
 from splitad.pipeline import Options, PairText, build
-from splitad.rules import registry
+from splitad.rules import ops, registry
 
 # Sums of cotangents may be reassociated; infinities and NaN keep their meaning.
 PULLBACK_FASTMATH = {"reassoc", "contract", "nsz", "arcp"}
@@ -30,7 +31,8 @@ class Request:
     """What `split` was asked for."""
 
     function: Any  # the plain function or dispatcher
-    activities: tuple[act.Activity, ...] | None
+    activities: tuple[act.Activity, ...] | None  # None: by the types
+    wrt: tuple[int, ...] | None  # with activities None: the arguments that are not Const
     options: Options
 
     @property
@@ -48,8 +50,12 @@ class CompiledPair:
     def _activities(self) -> tuple[act.Activity, ...]:
         names = list(inspect.signature(self.request.py_func).parameters)
         given = self.request.activities
+        wrt = self.request.wrt
         if given is None:
-            return tuple(act.default(t) for t in self.argtypes)
+            return tuple(
+                act.default(t) if wrt is None or k in wrt else act.Activity.Const
+                for k, t in enumerate(self.argtypes)
+            )
         function = self.request.py_func.__name__
         for activity, type, name in zip(given, self.argtypes, names, strict=True):
             act.check(activity, type, name, function)
@@ -59,8 +65,21 @@ class CompiledPair:
     def text(self) -> PairText:
         options = self.request.options
         flags = CompileFlags(error_model=options.error_model, boundscheck=options.boundscheck)
-        fn = lower(self.request.py_func, self.argtypes, flags, registry)
+        fn = lower(self.request.py_func, self.argtypes, flags, registry, ops)
         return build(fn, tuple(a.value for a in self.activities), options)
+
+    @cached_property
+    def written(self) -> tuple[tuple[tuple[int | str, ...], bool], ...]:
+        """The leaves of the arguments that a call changes; see runtime/state.py."""
+        facts = self.text.facts
+        memory, root = facts.active.memory, facts.where.root
+        found = []
+        for leaf in facts.fn.leaves:
+            if is_array(leaf.var) and any(memory.writes_to(leaf.var, root)):
+                found.append((leaf.path, False))
+            if leaf.exit != leaf.var:
+                found.append((leaf.path, True))
+        return tuple(found)
 
     @cached_property
     def _module(self) -> Any:

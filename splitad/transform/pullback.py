@@ -14,6 +14,8 @@ what was yielded for p, at its end the cotangent of p.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from numba import types
 
@@ -377,7 +379,7 @@ class _Pullback:
                 shadow_name(stmt.out),
                 operand_complex=isinstance(arg.type, types.Complex),
                 out_complex=out_complex,
-                strong_zero=self.facts.strong_zero,
+                strong_zero=self.facts.strong_zero and not _finite(term.operands.values()),
             )
             for name, value in used.items():
                 self.w.use(name, value)
@@ -583,6 +585,11 @@ class _Pullback:
             if not is_array(out) and out in self.begun:
                 self.add(y, shadow_name(out), scope)
         self.adjoints(scope)
+
+
+def _finite(values: Iterable[ir.Operand]) -> bool:
+    """Whether all are literals: a partial of those needs no guard against infinity times zero."""
+    return all(isinstance(v, ir.Lit) for v in values)
 
 
 def saved_name(array: ir.Var) -> str:
