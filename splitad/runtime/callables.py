@@ -1,0 +1,337 @@
+"""`forward` and the pullback it returns: callable from Python and from njit code, first-class values in both.
+
+    forward = Forward(register_pair(key, resolver, signature, name, max_tape_bytes), nogil=False)
+    result, pullback = forward(*args, **kwargs)
+    cotangents = pullback(result_bar, *shadows)
+    shadows = pullback.make_zero()
+    pullback.tape_nbytes
+
+forward makes a tape as large as the last one of its specialisation, calls forward_impl, trims the tape and
+returns the result and a pullback that holds the tape and `refs`.  forward_impl gets the tape without
+ownership: an exception in it leaks what a compiled function holds at the time, and that is then not
+the tape.  pullback casts result_bar to the result's dtype and calls reverse_impl.
+
+All of this works in njit code as well.  There a forward is a value without contents, a pullback a struct of
+tape and refs; both can be held in variables, merged by `if`, kept in tuples, lists and jitclass fields
+(declared as numba.typeof(forward), numba.typeof(pullback)), boxed and unboxed.
+
+A compiled function that calls either holds an address of this process, so Numba will not cache it on disk.
+"""
+
+from __future__ import annotations
+
+import inspect
+import weakref
+from typing import Any
+
+from llvmlite import ir
+from numba import njit, types
+from numba.core import cgutils
+from numba.core.imputils import lower_constant, lower_getattr
+from numba.core.typing.templates import AttributeTemplate, Signature, bound_function, infer_getattr
+from numba.extending import (
+    NativeValue,
+    box,
+    lower_builtin,
+    models,
+    register_model,
+    typeof_impl,
+    unbox,
+)
+
+from splitad.runtime.pairs import EntryType, ForwardType, Pair, PullbackType, Specialisation
+from splitad.tape.ops import TAPE, call_pool, handle_of, make_tape, without_owner_value
+
+_i64 = ir.IntType(64)
+
+
+# ---- in Python -----------------------------------------------------------------------------------------
+
+
+class Forward:
+    """The forward half of a pair; calling it returns (result, pullback)."""
+
+    def __init__(self, pair: Pair, nogil: bool = False) -> None:
+        self._pair = pair
+        self._run = _trampoline(pair, nogil)
+        parameters = pair.signature.parameters.values()
+        plain = all(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
+        self._count = len(parameters) if plain else -1  # so many positional ones need no binding
+        self._defaults = [p.default for p in parameters]
+        self._required = self._defaults.count(inspect.Parameter.empty) if plain else 0
+        self.__name__ = self.__qualname__ = pair.name
+        self.__signature__ = pair.signature
+        pair.forward = weakref.ref(self)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> tuple[Any, Pullback]:
+        if kwargs or len(args) != self._count:
+            args = self._fold(args, kwargs)
+        return self._run(*args)  # type: ignore[no-any-return]
+
+    def _fold(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """One value per parameter, in their order."""
+        if not kwargs and self._required <= len(args) < self._count:
+            return (*args, *self._defaults[len(args) :])
+        bound = self._pair.signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        return tuple(bound.arguments.values())
+
+    def __repr__(self) -> str:
+        return f"<forward of {self._pair.name}>"
+
+
+class _Entry:
+    """What stands for the forward in its trampoline; its type is EntryType."""
+
+    def __init__(self, pair: Pair) -> None:
+        self.pair = pair
+
+
+def _trampoline(pair: Pair, nogil: bool) -> Any:
+    """njit code that only calls the pair's forward, with one argument per parameter."""
+    names = ", ".join(pair.signature.parameters)
+    name = f"{pair.name}_forward" if pair.name.isidentifier() else "forward"
+    scope: dict[str, Any] = {"_entry_": _Entry(pair)}
+    exec(f"def {name}({names}): return _entry_({names})", scope)
+    return njit(nogil=nogil)(scope[name])
+
+
+class Pullback:
+    """The reverse half of one call; it may be called any number of times, from any thread."""
+
+    __slots__ = ("_spec", "_tape", "_refs", "__weakref__")
+
+    def __init__(self, spec: Specialisation, tape: Any, refs: Any) -> None:
+        self._spec, self._tape, self._refs = spec, tape, refs
+
+    def __call__(self, result_bar: Any, *shadows: Any) -> Any:
+        spec = self._spec
+        if len(shadows) != spec.shadow_count:
+            spec.check_count(1 + len(shadows))
+        return spec.reverse(self._tape, self._refs, spec.cast_bar(result_bar), *shadows)
+
+    def make_zero(self) -> Any:
+        """A tuple of zero shadows, one per Duplicated argument, right for entering the pullback."""
+        return self._spec.zero(self._tape, self._refs)
+
+    @property
+    def tape_nbytes(self) -> int:
+        """What the pullback keeps: the reserved tape and the arrays kept alive."""
+        return int(self._tape[1]) + _refs_nbytes(self._refs)
+
+    def __repr__(self) -> str:
+        return f"<pullback of {self._spec.pair.name}, tape of {self.tape_nbytes} bytes>"
+
+
+def _refs_nbytes(refs: Any) -> int:
+    if isinstance(refs, tuple):
+        return sum(map(_refs_nbytes, refs))
+    return getattr(refs, "nbytes", 0)
+
+
+@typeof_impl.register(Forward)
+def _typeof_forward(value: Forward, c: Any) -> ForwardType:
+    return value._pair.forward_type
+
+
+@typeof_impl.register(_Entry)
+def _typeof_entry(value: _Entry, c: Any) -> EntryType:
+    return value.pair.entry_type
+
+
+@typeof_impl.register(Pullback)
+def _typeof_pullback(value: Pullback, c: Any) -> PullbackType:
+    return value._spec.pullback_type
+
+
+# ---- in compiled code: forward -------------------------------------------------------------------------
+
+
+register_model(ForwardType)(models.OpaqueModel)
+register_model(EntryType)(models.OpaqueModel)
+
+
+@register_model(PullbackType)
+class PullbackModel(models.StructModel):
+    def __init__(self, dmm: Any, fe_type: PullbackType) -> None:
+        super().__init__(dmm, fe_type, [("tape", TAPE), ("refs", fe_type.spec.refs_type)])
+
+
+@lower_constant(EntryType)
+@lower_constant(ForwardType)
+def _constant_forward(context: Any, builder: Any, typ: ForwardType, value: Forward) -> Any:
+    return context.get_dummy_value()
+
+
+def _counters(context: Any, builder: Any, spec: Specialisation) -> Any:
+    """A pointer to spec.counters.  That an address of this process is used, keeps Numba from caching the
+    code on disk, where it would go stale when the differentiated function changes."""
+    address = context.add_dynamic_addr(builder, spec.counters.ctypes.data, info="splitad counters")
+    return builder.bitcast(address, _i64.as_pointer())
+
+
+@lower_builtin("splitad forward call", ForwardType, types.VarArg(types.Any))
+def _call_forward(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    pullback_type = sig.return_type.types[1]
+    spec = pullback_type.spec
+    compiled = spec.forward_result
+    context.add_linking_libs([compiled.library])
+    used = builder.gep(_counters(context, builder, spec), [_i64(0)])
+    tape = make_tape(context, builder, builder.load(used), _i64(spec.pair.limit))
+    borrowed = without_owner_value(context, builder, tape)
+    status, value = context.call_internal_no_propagate(
+        builder, compiled.fndesc, compiled.signature, [borrowed, *args[1:]]
+    )
+    # Inside a `try` of the caller, Numba goes on after an error, with zeros, until the handler.
+    out = cgutils.alloca_once_value(
+        builder, cgutils.get_null_value(context.get_value_type(sig.return_type))
+    )
+    with builder.if_else(status.is_error, likely=False) as (failed, done):
+        with failed:
+            context.nrt.decref(builder, TAPE, tape)
+            if isinstance(sig.args[0], EntryType):
+                # The trampoline would leak its reference to each argument, which f itself does not.
+                for typ, arg in zip(sig.args[1:], args[1:], strict=True):
+                    context.nrt.decref(builder, typ, arg)
+            context.call_conv.return_status_propagate(builder, status)
+        with done:
+            handle = builder.inttoptr(handle_of(context, builder, tape), _i64.as_pointer())
+            builder.store(builder.load(builder.gep(handle, [_i64(2)])), used)
+            trim = [handle_of(context, builder, tape)]
+            call_pool(builder, "splitad_tape_trim", ir.VoidType(), trim)
+            pullback = cgutils.create_struct_proxy(pullback_type)(context, builder)
+            pullback.tape = tape
+            pullback.refs = builder.extract_value(value, 1)
+            items = [builder.extract_value(value, 0), pullback._getvalue()]
+            builder.store(context.make_tuple(builder, sig.return_type, items), out)
+    return builder.load(out)
+
+
+@box(ForwardType)
+def _box_forward(typ: ForwardType, value: Any, c: Any) -> Any:
+    return c.pyapi.call_method(_python_object(c, typ.pair), "forward_object")
+
+
+@unbox(ForwardType)
+def _unbox_forward(typ: ForwardType, obj: Any, c: Any) -> NativeValue:
+    wrong = _is_other(c, obj, "_pair", typ.pair)
+    return NativeValue(c.context.get_dummy_value(), is_error=wrong)
+
+
+def _python_object(c: Any, value: object) -> Any:
+    """A borrowed reference to an object that lives at least as long as the type that is boxed."""
+    address = c.context.add_dynamic_addr(c.builder, id(value), info=type(value).__name__)
+    return c.builder.bitcast(address, c.pyapi.pyobj)
+
+
+def _is_other(c: Any, obj: Any, attribute: str, expected: object) -> Any:
+    """Whether obj.attribute is not the expected object; then a TypeError is set.  Numba takes the type of a
+    list from its first item, so a pullback may be met where one of another pair is expected."""
+    found = c.pyapi.object_getattr_string(obj, attribute)
+    other = c.builder.icmp_unsigned(
+        "!=", c.builder.ptrtoint(found, _i64), c.builder.ptrtoint(_python_object(c, expected), _i64)
+    )
+    with cgutils.if_unlikely(c.builder, cgutils.is_not_null(c.builder, found)):
+        c.pyapi.decref(found)
+    with cgutils.if_unlikely(c.builder, other):
+        c.pyapi.err_set_string(
+            "PyExc_TypeError", "a value of another pair, or of other argument types"
+        )
+    return other
+
+
+# ---- in compiled code: pullback ------------------------------------------------------------------------
+
+
+@lower_builtin("splitad pullback call", PullbackType, types.VarArg(types.Any))
+def _call_pullback(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    spec = sig.args[0].spec
+    called = builder.gep(_counters(context, builder, spec), [_i64(1)])
+    builder.store(_i64(1), called)
+    pullback = cgutils.create_struct_proxy(sig.args[0])(context, builder, args[0])
+    argtypes = (TAPE, spec.refs_type, *sig.args[1:])
+    values = [without_owner_value(context, builder, pullback.tape), pullback.refs, *args[1:]]
+    return _call(context, builder, spec.reverse, argtypes, values)
+
+
+def _call(context: Any, builder: Any, dispatcher: Any, argtypes: Any, values: list[Any]) -> Any:
+    """Call a dispatcher's function, which is compiled by now."""
+    callee = types.Dispatcher(dispatcher)
+    sig = callee.get_call_type(context.typing_context, argtypes, {})
+    implementation = context.get_function(callee, sig)
+    context.add_linking_libs(getattr(implementation, "libs", ()))
+    cast = [
+        context.cast(builder, value, given, wanted)
+        for value, given, wanted in zip(values, argtypes, sig.args, strict=True)
+    ]
+    return implementation(builder, cast)
+
+
+@infer_getattr
+class PullbackAttributes(AttributeTemplate):
+    key = PullbackType
+
+    def resolve_tape_nbytes(self, pullback: PullbackType) -> types.Type:
+        return types.int64
+
+    @bound_function("splitad pullback.make_zero")
+    def resolve_make_zero(self, pullback: PullbackType, args: Any, kws: Any) -> Any:
+        zero = types.Dispatcher(pullback.spec.zero)
+        called = zero.get_call_type(self.context, (TAPE, pullback.spec.refs_type), {})
+        return Signature(called.return_type, (), pullback)
+
+
+@lower_builtin("splitad pullback.make_zero", PullbackType)
+def _call_make_zero(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    spec = sig.args[0].spec
+    pullback = cgutils.create_struct_proxy(sig.args[0])(context, builder, args[0])
+    values = [without_owner_value(context, builder, pullback.tape), pullback.refs]
+    return _call(context, builder, spec.zero, (TAPE, spec.refs_type), values)
+
+
+@lower_getattr(PullbackType, "tape_nbytes")
+def _get_tape_nbytes(context: Any, builder: Any, typ: PullbackType, value: Any) -> Any:
+    struct = cgutils.create_struct_proxy(typ)(context, builder, value)
+    handle = builder.inttoptr(handle_of(context, builder, struct.tape), _i64.as_pointer())
+    capacity = builder.load(builder.gep(handle, [_i64(1)]))
+    return builder.add(capacity, _nbytes(context, builder, typ.spec.refs_type, struct.refs))
+
+
+def _nbytes(context: Any, builder: Any, typ: types.Type, value: Any) -> Any:
+    """The bytes of the arrays in a value."""
+    if isinstance(typ, types.Array):
+        array = context.make_array(typ)(context, builder, value)
+        return builder.mul(array.nitems, array.itemsize)
+    total = _i64(0)
+    for k, item in enumerate(typ.types if isinstance(typ, types.BaseTuple) else ()):
+        part = _nbytes(context, builder, item, builder.extract_value(value, k))
+        total = builder.add(total, part)
+    return total
+
+
+@box(PullbackType)
+def _box_pullback(typ: PullbackType, value: Any, c: Any) -> Any:
+    struct = cgutils.create_struct_proxy(typ)(c.context, c.builder, value)
+    tape = c.box(TAPE, struct.tape)
+    refs = c.box(typ.spec.refs_type, struct.refs)
+    made = c.pyapi.call_function_objargs(
+        _python_object(c, Pullback), [_python_object(c, typ.spec), tape, refs]
+    )
+    c.pyapi.decref(tape)
+    c.pyapi.decref(refs)
+    return made
+
+
+@unbox(PullbackType)
+def _unbox_pullback(typ: PullbackType, obj: Any, c: Any) -> NativeValue:
+    struct = cgutils.create_struct_proxy(typ)(c.context, c.builder)
+    failed = cgutils.alloca_once_value(c.builder, cgutils.true_bit)
+    with c.builder.if_then(c.builder.not_(_is_other(c, obj, "_spec", typ.spec))):
+        tape = c.pyapi.object_getattr_string(obj, "_tape")
+        refs = c.pyapi.object_getattr_string(obj, "_refs")
+        native_tape, native_refs = c.unbox(TAPE, tape), c.unbox(typ.spec.refs_type, refs)
+        c.pyapi.decref(tape)
+        c.pyapi.decref(refs)
+        struct.tape, struct.refs = native_tape.value, native_refs.value
+        c.builder.store(c.builder.or_(native_tape.is_error, native_refs.is_error), failed)
+    return NativeValue(struct._getvalue(), is_error=c.builder.load(failed))

@@ -1,0 +1,371 @@
+"""The pairs of this process and the Numba types of their values.
+
+A `Pair` is what one call of `split` made, a `Specialisation` its two compiled functions for one tuple of
+argument types.  Their types are named by strings through a registry and never hold a dispatcher in their
+key: a pickled type comes back as the same type, with the same dispatchers.
+
+A `Resolver` compiles the functions of a pair; it has
+
+    forward_dispatcher(argtypes) -> (dispatcher, spec_key)   forward_impl(tape, *args) -> (result, refs)
+    reverse_dispatcher(spec_key) -> dispatcher               reverse_impl(tape, refs, result_bar, *shadows)
+    zero_dispatcher(spec_key) -> dispatcher                  zero_impl(tape, refs) -> tuple of zero shadows
+
+argtypes has no literals; defaults and keywords are folded in, *args are one tuple.  spec_key is a string, the
+name of the specialisation within the pair.  The last two are called when they are needed, not before.
+"""
+
+from __future__ import annotations
+
+import inspect
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numba import types
+from numba.core.typing.templates import Signature, fold_arguments
+from numba.misc.special import typeof
+from numba.np import numpy_support
+
+from splitad.errors import NotDifferentiableError, ShadowError, SplitadError
+from splitad.tape.ops import TAPE
+
+NO_LIMIT = 1 << 62
+
+
+class Resolver(Protocol):
+    """What compiles the functions of a pair; see above."""
+
+    def forward_dispatcher(self, argtypes: tuple[types.Type, ...]) -> tuple[Any, str]: ...
+    def reverse_dispatcher(self, spec_key: str) -> Any: ...
+    def zero_dispatcher(self, spec_key: str) -> Any: ...
+
+
+class Specialisation:
+    """The forward and the reverse for one tuple of argument types."""
+
+    def __init__(
+        self, pair: Pair, key: str, forward: Any, argtypes: tuple[types.Type, ...]
+    ) -> None:
+        self.pair, self.key, self.forward, self.argtypes = pair, key, forward, argtypes
+        # [0] bytes that the last tape used, [1] set by every call of a pullback; compiled code writes it
+        self.counters = np.zeros(2, np.int64)
+
+    @cached_property
+    def forward_result(self) -> Any:
+        """Numba's compile result of forward_impl."""
+        argtypes = (TAPE, *self.argtypes)
+        if argtypes not in self.forward.overloads:
+            self.forward.compile(argtypes)
+        return self.forward.overloads[argtypes]
+
+    @property
+    def result_type(self) -> types.Type:
+        return self.forward_result.signature.return_type.types[0]
+
+    @property
+    def refs_type(self) -> types.Type:
+        return self.forward_result.signature.return_type.types[1]
+
+    @cached_property
+    def pullback_type(self) -> PullbackType:
+        return PullbackType(self)
+
+    @cached_property
+    def reverse(self) -> Any:
+        """The dispatcher of reverse_impl."""
+        return self.pair.resolver.reverse_dispatcher(self.key)
+
+    @cached_property
+    def zero(self) -> Any:
+        """The dispatcher of zero_impl."""
+        return self.pair.resolver.zero_dispatcher(self.key)
+
+    @cached_property
+    def shadow_count(self) -> int:
+        return len(inspect.signature(self.reverse.py_func).parameters) - 3
+
+    @cached_property
+    def cast_bar(self) -> Callable[[Any], Any]:
+        """Brings a Python result_bar to the result's dtype."""
+        return _bar_caster(self.result_type)
+
+    def check_count(self, given: int) -> None:
+        """given: how many arguments a pullback was called with."""
+        if given != self.shadow_count + 1:
+            shadows = f"{self.shadow_count} shadow{'s' * (self.shadow_count != 1)}"
+            raise TypeError(
+                f"the pullback of {self.pair.name} takes result_bar and {shadows}, "
+                f"but {given} argument{'s were' if given != 1 else ' was'} given"
+            )
+
+
+class Pair:
+    """What one call of `split` made."""
+
+    def __init__(
+        self, key: str, resolver: Resolver, signature: inspect.Signature, name: str, limit: int
+    ) -> None:
+        self.key, self.resolver, self.signature = key, resolver, signature
+        self.name, self.limit = name, limit
+        self.forward: Callable[[], Any] = lambda: None  # a weak reference to the Forward
+        self._by_types: dict[tuple[types.Type, ...], Specialisation] = {}
+        self._by_key: dict[str, Specialisation] = {}
+
+    @cached_property
+    def entry_type(self) -> EntryType:
+        return EntryType(self)
+
+    def forward_object(self) -> Any:
+        """The Forward of this pair."""
+        return self.forward()
+
+    @cached_property
+    def forward_type(self) -> ForwardType:
+        return ForwardType(self)
+
+    def fold(self, args: Sequence[Any], kws: Any) -> tuple[types.Type, ...]:
+        """The argument types of a call, in the order of f's parameters."""
+        folded = fold_arguments(
+            self.signature,
+            args,
+            kws,
+            lambda index, param, given: types.unliteral(given),
+            lambda index, param, default: typeof(default),
+            lambda index, param, given: types.Tuple([types.unliteral(t) for t in given]),
+        )
+        return tuple(folded)
+
+    def specialise(self, argtypes: tuple[types.Type, ...]) -> Specialisation:
+        """The compiled forward for these types; compiles it at the first time."""
+        spec = self._by_types.get(argtypes)
+        if spec is None:
+            forward, key = self.resolver.forward_dispatcher(argtypes)
+            spec = self._by_key.get(key)
+            if spec is None:
+                spec = self._by_key[key] = Specialisation(self, key, forward, argtypes)
+            self._by_types[argtypes] = spec
+        return spec
+
+    def specialisation(self, key: str) -> Specialisation:
+        return self._by_key[key]
+
+
+# A pair lives as long as a Forward, a pullback, or compiled code that mentions its types.
+_pairs: weakref.WeakValueDictionary[str, Pair] = weakref.WeakValueDictionary()
+_lock = threading.Lock()
+
+
+def register_pair(
+    key: str,
+    resolver: Resolver,
+    signature: inspect.Signature,
+    name: str = "f",
+    max_tape_bytes: int | None = None,
+) -> Pair:
+    """Make a pair known under `key`, which must not be in use."""
+    limit = NO_LIMIT if max_tape_bytes is None else int(max_tape_bytes)
+    with _lock:
+        if key in _pairs:
+            raise ValueError(f"there is a pair named {key!r} already")
+        pair = _pairs[key] = Pair(key, resolver, signature, name, limit)
+    return pair
+
+
+def find_pair(key: str) -> Pair:
+    """The pair of that name."""
+    pair = _pairs.get(key)
+    if pair is None:
+        raise SplitadError(
+            "this is a value of a pair of another process",
+            None,
+            "a forward and its pullbacks cannot be pickled; call split in each process",
+        )
+    return pair
+
+
+# ---- the types -----------------------------------------------------------------------------------------
+
+
+class ForwardType(types.Callable, types.Opaque):
+    """The type of a `forward`; all it needs to know is which pair it belongs to."""
+
+    def __init__(self, pair: Pair) -> None:
+        self.pair = pair
+        super().__init__(f"forward[{pair.name}, {pair.key}]")
+
+    @property
+    def key(self) -> str:
+        return self.pair.key
+
+    def __reduce__(self) -> Any:
+        return _forward_type, (self.pair.key,)
+
+    def get_call_type(self, context: Any, args: Any, kws: Any) -> Signature:
+        argtypes = self.pair.fold(args, kws)
+        spec = self.pair.specialise(argtypes)
+        result = types.Tuple((spec.result_type, spec.pullback_type))
+        return Signature(result, spec.argtypes, self, self.pair.signature)
+
+    def get_call_signatures(self) -> tuple[list[Signature], bool]:
+        return [], True
+
+    def get_impl_key(self, sig: Signature) -> str:
+        return "splitad forward call"
+
+
+class EntryType(ForwardType):
+    """The forward within its own trampoline: one positional argument per parameter."""
+
+    def __reduce__(self) -> Any:
+        return _entry_type, (self.pair.key,)
+
+    def get_call_type(self, context: Any, args: Any, kws: Any) -> Signature:
+        spec = self.pair.specialise(tuple(types.unliteral(t) for t in args))
+        result = types.Tuple((spec.result_type, spec.pullback_type))
+        return Signature(result, spec.argtypes, self)
+
+
+class PullbackType(types.Callable):
+    """The type of a pullback: which specialisation, and what it keeps alive beside the tape."""
+
+    def __init__(self, spec: Specialisation) -> None:
+        self.spec = spec
+        super().__init__(
+            f"pullback[{spec.pair.name}, {spec.pair.key}, {spec.key}, {spec.refs_type}]"
+        )
+
+    @property
+    def key(self) -> tuple[str, str, types.Type]:
+        return self.spec.pair.key, self.spec.key, self.spec.refs_type
+
+    def __reduce__(self) -> Any:
+        return _pullback_type, (self.spec.pair.key, self.spec.key)
+
+    def get_call_type(self, context: Any, args: Any, kws: Any) -> Signature:
+        if kws:
+            raise TypeError("a pullback takes no keyword arguments")
+        spec = self.spec
+        spec.check_count(len(args))
+        bar = cotangent_type(spec.result_type, types.unliteral(args[0]))
+        given = (bar, *(types.unliteral(t) for t in args[1:]))
+        reverse = types.Dispatcher(spec.reverse)
+        called = reverse.get_call_type(context, (TAPE, spec.refs_type, *given), {})
+        return Signature(called.return_type, given, self)
+
+    def get_call_signatures(self) -> tuple[list[Signature], bool]:
+        return [], True
+
+    def get_impl_key(self, sig: Signature) -> str:
+        return "splitad pullback call"
+
+
+def _forward_type(key: str) -> ForwardType:
+    return find_pair(key).forward_type
+
+
+def _entry_type(key: str) -> EntryType:
+    return find_pair(key).entry_type
+
+
+def _pullback_type(key: str, spec_key: str) -> PullbackType:
+    return find_pair(key).specialisation(spec_key).pullback_type
+
+
+# ---- result_bar ----------------------------------------------------------------------------------------
+
+
+def cotangent_type(result: types.Type, given: types.Type) -> types.Type:
+    """The type that a result_bar of type `given` is cast to."""
+    if isinstance(given, types.NoneType):
+        return given
+    if isinstance(result, (types.Float, types.Complex)):
+        wrong = isinstance(given, types.Complex) and isinstance(result, types.Float)
+        if wrong or not isinstance(given, (types.Number, types.Boolean)):
+            raise _bar_mismatch(result, given)
+        return result
+    if isinstance(result, (types.Integer, types.Boolean)):
+        raise _no_cotangent(result)
+    if isinstance(result, types.BaseTuple):
+        if not isinstance(given, types.BaseTuple) or len(given) != len(result):
+            raise _bar_mismatch(result, given)
+        return types.Tuple(
+            [cotangent_type(r, g) for r, g in zip(result.types, given.types, strict=True)]
+        )
+    if isinstance(result, types.Array):
+        fits = isinstance(given, types.Array) and given.ndim == result.ndim
+        if not fits or given.dtype != result.dtype:
+            raise _bar_mismatch(result, given)
+    return given
+
+
+def _bar_mismatch(result: Any, given: Any) -> ShadowError:
+    return ShadowError(f"result_bar is {given}, which is no cotangent of a result that is {result}")
+
+
+def _no_cotangent(result: types.Type) -> NotDifferentiableError:
+    return NotDifferentiableError(
+        f"a result of type {result} has no cotangent", None, "pass None in its place"
+    )
+
+
+def _bar_caster(result: types.Type) -> Callable[[Any], Any]:
+    if isinstance(result, (types.Float, types.Complex)):
+        return _scalar_caster(result)
+    if isinstance(result, (types.Integer, types.Boolean)):
+
+        def refuse(bar: Any) -> None:
+            if bar is not None:
+                raise _no_cotangent(result)
+
+        return refuse
+    if isinstance(result, types.Array) and isinstance(result.dtype, (types.Float, types.Complex)):
+        return _array_caster(result)
+    if isinstance(result, types.BaseTuple):
+        return _tuple_caster(result)
+    return lambda bar: bar
+
+
+def _scalar_caster(result: types.Type) -> Callable[[Any], Any]:
+    plain = {types.float64: float, types.complex128: complex}
+    cast = plain.get(result) or numpy_support.as_dtype(result).type
+
+    def caster(bar: Any) -> Any:
+        if isinstance(bar, np.ndarray) or (
+            isinstance(result, types.Float) and isinstance(bar, (complex, np.complexfloating))
+        ):
+            raise _bar_mismatch(result, typeof(bar))
+        return None if bar is None else cast(bar)
+
+    return caster
+
+
+def _array_caster(result: types.Array) -> Callable[[Any], Any]:
+    dtype = numpy_support.as_dtype(result.dtype)
+
+    def caster(bar: Any) -> Any:
+        if isinstance(bar, np.ndarray) and bar.dtype == dtype and bar.ndim == result.ndim:
+            return bar
+        if bar is None:
+            return None
+        cast = np.asarray(bar)
+        if cast.ndim != result.ndim or not np.can_cast(cast.dtype, dtype, "same_kind"):
+            raise _bar_mismatch(result, f"a {cast.ndim}-d array of {cast.dtype}")
+        return cast.astype(dtype)
+
+    return caster
+
+
+def _tuple_caster(result: types.BaseTuple) -> Callable[[Any], Any]:
+    casters = [_bar_caster(item) for item in result.types]
+
+    def caster(bar: Any) -> Any:
+        if bar is None:
+            return None
+        if not isinstance(bar, tuple) or len(bar) != len(casters):
+            raise _bar_mismatch(result, f"{bar!r:.60}")
+        return tuple([cast(item) for cast, item in zip(casters, bar, strict=True)])
+
+    return caster
