@@ -47,7 +47,7 @@ class Closures(Loops):
         self.inner[renamed] = self.lift(node, name)
 
     def lambda_(self, expr: ast.Lambda) -> ast.expr:
-        return self.inner_value(expr, self.lift(expr, "lambda"))
+        return self.inner_value(expr, self.lift(expr, "lambda_"))
 
     def lift(self, node: Function, title: str) -> Inner:
         inner.check_parameters(self, node)

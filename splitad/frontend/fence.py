@@ -127,7 +127,7 @@ def _starred_target(node: ast.Assign | ast.For) -> Iterator[Fault]:
     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
     for target in targets:
         for part in ast.walk(target):
-            if isinstance(part, ast.Starred):
+            if isinstance(part, ast.Starred) and isinstance(part.ctx, ast.Store):
                 yield (
                     part,
                     "A starred target is not supported.",

@@ -11,7 +11,6 @@ A closure sees a variable's value at the time of the call, and so does the argum
 from __future__ import annotations
 
 import ast
-import types
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +19,7 @@ import numba
 
 from splitad.frontend.emit import Emitter
 from splitad.frontend.normal import NormalFunction, remember
-from splitad.frontend.render import plain_name, render
+from splitad.frontend.render import execute, render
 from splitad.frontend.scopes import Function, free_names, local_names
 
 
@@ -79,12 +78,10 @@ def check_parameters(around: Emitter, node: Function) -> None:
 def make_dispatcher(normal: NormalFunction, defaults: tuple[Any, ...]) -> Callable[..., Any]:
     """Turns the normalised inner function into a dispatcher that `read` knows."""
     source, _ = render(normal)
-    scope = {"__name__": normal.pyfunc.__module__, **normal.namespace()}
-    exec(compile(source, f"<inner function {normal.name}>", "exec"), scope)
-    pyfunc: types.FunctionType = scope[plain_name(normal.name)]
+    pyfunc = execute(normal, source, f"<inner function {normal.name}>")
     pyfunc.__defaults__ = defaults or None
     normal.pyfunc = pyfunc
-    normal.globals = scope
+    normal.globals = pyfunc.__globals__
     remember(normal)
     return numba.njit(pyfunc)  # type: ignore[no-any-return]
 

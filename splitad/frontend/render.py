@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import ast
+from keyword import iskeyword
+from types import FunctionType
 
 from splitad.frontend.normal import NormalFunction
+
+_MISSING = object()
 
 
 def render(normal: NormalFunction, first_line: int = 1) -> tuple[str, dict[int, ast.stmt]]:
@@ -13,6 +17,19 @@ def render(normal: NormalFunction, first_line: int = 1) -> tuple[str, dict[int, 
 
 
 render_for_typing = render
+
+
+def execute(normal: NormalFunction, text: str, filename: str) -> FunctionType:
+    """The function that the text defines, in the user's globals and closure."""
+    scope = {**normal.namespace(), "__name__": normal.pyfunc.__module__}
+    name = plain_name(normal.name)
+    before = scope.get(name, _MISSING)
+    exec(compile(text, filename, "exec"), scope)
+    made = scope.pop(name)
+    if before is not _MISSING:
+        scope[name] = before  # a recursive function calls the user's own, a dispatcher
+    assert isinstance(made, FunctionType)
+    return made
 
 
 class _Negatives(ast.NodeTransformer):
@@ -121,4 +138,4 @@ def _copy(node: ast.AST) -> ast.AST:
 def plain_name(name: str) -> str:
     """The last part of a qualified name, as an identifier."""
     name = name.rpartition(".")[2]
-    return name if name.isidentifier() else "lambda_"
+    return name if name.isidentifier() and not iskeyword(name) else "lambda_"

@@ -27,7 +27,7 @@ from numba.core.typed_passes import NopythonTypeInference
 
 from splitad.errors import InternalError, UnsupportedError
 from splitad.frontend.normal import NormalFunction, is_temp
-from splitad.frontend.render import plain_name, render
+from splitad.frontend.render import execute, render
 
 _ITERABLE = (
     types.Array,
@@ -103,11 +103,7 @@ def _function(normal: NormalFunction, text: str) -> python_types.FunctionType:
     filename = f"<normalised {normal.name}>"
     # so that Numba can quote a line in its messages
     linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
-    scope = {**normal.namespace(), "__name__": normal.pyfunc.__module__}
-    exec(compile(text, filename, "exec"), scope)
-    made = scope[plain_name(normal.name)]
-    assert isinstance(made, python_types.FunctionType)
-    return made
+    return execute(normal, text, filename)
 
 
 # ---- Numba's pipeline, up to type inference ------------------------------------------------------
@@ -272,8 +268,12 @@ def _explain(
 
     Code that plain njit rejects too gets Numba's own message about the user's lines.
     """
+    name = normal.pyfunc.__name__
+    own: Any = normal.pyfunc.__globals__.get(name)
+    if getattr(own, "py_func", None) is not normal.pyfunc:
+        own = numba.njit(normal.pyfunc, locals=dict(normal.locals))
     try:
-        numba.njit(normal.pyfunc, locals=dict(normal.locals)).compile(argtypes)
+        own.compile(argtypes)
     except errors.NumbaError as plain:
         return plain
     loc = getattr(error, "loc", None)
