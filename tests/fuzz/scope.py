@@ -1,0 +1,85 @@
+"""What a random program has in sight while it is being written: its variables, and the dice."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+Shape = tuple[int, ...]
+
+
+@dataclass
+class Name:
+    """A variable. kind: "f" float, "i" integer, "a" array, "s" struct, "t" tuple of two floats."""
+
+    text: str
+    kind: str
+    shape: Shape = ()
+    bound: int = 0  # an integer known to lie in range(bound); 0: unknown, but never negative
+    contiguous: bool = True
+    frozen: bool = False  # must not be rebound: loop counters, fields
+
+
+@dataclass
+class Scope:
+    rng: random.Random
+    frames: list[list[Name]] = field(default_factory=lambda: [[]])
+    lines: list[str] = field(default_factory=list)
+    indent: int = 1
+    budget: int = 30  # statements left
+    work: int = 1  # product of the trip counts of the loops around
+    loops: int = 0
+    inlined: int = 0  # conditional constructs around that forbid nothing, counted for depth only
+    result: str = "f"
+    _count: int = 0
+
+    # ---- dice -----------------------------------------------------------------------------------
+
+    def chance(self, p: float) -> bool:
+        return self.rng.random() < p
+
+    def pick(self, items):
+        return items[self.rng.randrange(len(items))]
+
+    def number(self) -> str:
+        """A float constant of moderate size, never 0 or 1."""
+        value = round(self.rng.uniform(0.2, 1.4), 2)
+        return f"{value}" if self.chance(0.7) else f"(-{value})"
+
+    # ---- variables ------------------------------------------------------------------------------
+
+    def names(self, kind: str, shape: Shape | None = None) -> list[Name]:
+        found = {v.text: v for frame in self.frames for v in frame}
+        return [v for v in found.values() if v.kind == kind and shape in (None, v.shape)]
+
+    def new(self, prefix: str, kind: str, **facts) -> Name:
+        self._count += 1
+        name = Name(f"{prefix}{self._count}", kind, **facts)
+        return name
+
+    def define(self, name: Name) -> None:
+        self.frames[-1].append(name)
+
+    # ---- lines ----------------------------------------------------------------------------------
+
+    def emit(self, line: str) -> None:
+        self.lines.append("    " * self.indent + line)
+
+    @contextmanager
+    def block(self, header: str, trips: int = 0) -> Iterator[None]:
+        """An indented block with variables of its own; trips > 0 for a loop."""
+        self.emit(header)
+        self.frames.append([])
+        self.indent += 1
+        work, self.work = self.work, self.work * max(trips, 1)
+        self.loops += trips > 0
+        start = len(self.lines)
+        yield
+        if len(self.lines) == start:
+            self.emit("pass")
+        self.loops -= trips > 0
+        self.work = work
+        self.indent -= 1
+        self.frames.pop()
