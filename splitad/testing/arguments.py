@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numba.typed import List
 
+from splitad.runtime.zero import make_zero
 from splitad.testing.leaves import (
     Path,
     Values,
@@ -24,7 +25,7 @@ def activity_names(args: tuple[Any, ...], activities: tuple[Any, ...] | None) ->
         return tuple(_by_value(arg) for arg in args)
     if len(activities) != len(args):
         raise TypeError(f"{len(activities)} activities for {len(args)} arguments")
-    return tuple(a if isinstance(a, str) else getattr(a, "__name__", str(a)) for a in activities)
+    return tuple(activity.name for activity in activities)
 
 
 def _by_value(arg: Any) -> str:
@@ -92,8 +93,6 @@ def bar_like(result: Any, rng: np.random.Generator) -> Any:
     if isinstance(result, np.ndarray):
         return random_like(result, rng) if is_active(result) else None
     if is_struct(result) or isinstance(result, List):
-        from splitad.api import make_zero
-
         zero = make_zero(result)
         numbers = {path: random_like(leaf, rng) for path, leaf in active_leaves(zero)}
         return add(zero, numbers)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numba.typed import List
 
+from splitad.runtime.zero import make_zero
 from splitad.testing.structs import address, field_names, get_field, is_struct, set_field
 
 _ALIGN = 64  # copies lie in a cache line as their originals do
@@ -159,8 +160,6 @@ class _Copier:
     def _struct(self, struct: Any) -> Any:
         where = address(struct)
         if where not in self.structs:
-            from splitad.api import make_zero
-
             kept = self.structs[where] = make_zero(struct)
             for name in field_names(struct):
                 set_field(kept, name, self._as_is(get_field(struct, name)))
