@@ -29,7 +29,10 @@ def run(fn: ir.Function, *args: Any) -> Any:
 
 def _result(tree: ir.Tree, frame: _Frame) -> Any:
     if isinstance(tree, ir.TupleTree):
-        return tuple(_result(item, frame) for item in tree.items)
+        items = [_result(item, frame) for item in tree.items]
+        if isinstance(tree.type, types.BaseNamedTuple):
+            return tree.type.instance_class(*items)
+        return tuple(items)
     return None if tree is None else frame.get(tree)
 
 

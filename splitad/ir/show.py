@@ -65,7 +65,9 @@ def _block(block: ir.Block, depth: int) -> list[str]:
         lines.append(pad + _head(stmt))
         nested = walk.blocks(stmt)
         for position, inner in enumerate(nested):
-            if position == 1 and (inner.stmts or inner.yields):
+            if position == 1:
+                if not (inner.stmts or inner.yields):
+                    continue
                 lines.append(f"{pad}else:")
             lines += _block(inner, depth + 1)
     if block.yields:

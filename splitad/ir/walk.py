@@ -182,7 +182,8 @@ def _lookup(mapping: Mapping[ir.Var, ir.Operand]) -> Callable[[ir.Operand], ir.O
 def substitute(node: T, mapping: Mapping[ir.Var, ir.Operand]) -> T:
     """A statement, block or function with every *use* of a key replaced, nested blocks included.
 
-    One step, not repeated: values of the mapping are not looked up again.  Definitions stay.
+    One step, not repeated: values of the mapping are not looked up again.  Definitions stay, and so
+    does what a function's leaves are at entry.
     """
     if not mapping:
         return node
@@ -197,9 +198,7 @@ def substitute(node: T, mapping: Mapping[ir.Var, ir.Operand]) -> T:
     if isinstance(node, ir.Block):
         return block(node)  # type: ignore[return-value]
     if isinstance(node, ir.Function):
-        leaves = tuple(
-            dataclasses.replace(leaf, var=f(leaf.var), exit=f(leaf.exit)) for leaf in node.leaves
-        )
+        leaves = tuple(dataclasses.replace(leaf, exit=f(leaf.exit)) for leaf in node.leaves)
         body, result = block(node.body), map_tree(node.result, f)
         return dataclasses.replace(node, leaves=leaves, body=body, result=result)
     return stmt(node)  # type: ignore[return-value, arg-type]

@@ -69,9 +69,17 @@ class _Folder:
 
     def block(self, block: ir.Block) -> ir.Block:
         stmts: list[ir.Stmt] = []
+        refuted: list[ir.Var] = []  # conditions that, had they been true, would have raised
         for stmt in block.stmts:
             stmts.extend(self.statement(walk.map_operands(stmt, self.get)))
-        return ir.Block(tuple(stmts), tuple(self.get(y) for y in block.yields))
+            last = stmts[-1] if stmts else None
+            if isinstance(last, ir.If) and isinstance(last.cond, ir.Var) and _raises(last.then):
+                refuted.append(last.cond)
+                self.known[last.cond] = ir.Lit(False, types.boolean)
+        yields = tuple(self.get(y) for y in block.yields)
+        for cond in refuted:
+            del self.known[cond]
+        return ir.Block(tuple(stmts), yields)
 
     def statement(self, stmt: ir.Stmt) -> tuple[ir.Stmt, ...]:
         match stmt:

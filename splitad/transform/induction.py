@@ -91,9 +91,11 @@ class _Rewriter:
             init, param, out = (x[position] for x in (loop.inits, loop.params, loop.outs))
             amount = self.total(terms, before, param.name)
             for emit, count, var in ((top, iteration, param), (after, trips, out)):
-                grown = emit.prim(operator.mul, count, amount, var.name)
                 # the last statement defines the variable itself, so that its name stays
-                emit.stmts.append(ir.Prim(var, operator.add, (init, grown), loc=loop.loc))
+                fn, args = operator.mul, (count, amount)
+                if not _is(init, 0):
+                    fn, args = operator.add, (init, emit.prim(fn, *args, var.name))
+                emit.stmts.append(ir.Prim(var, fn, args, loc=loop.loc))
         gone = {position for position, _ in found}
         body = self.block(loop.body)
         kept = [k for k in range(len(loop.params)) if k not in gone]

@@ -5,6 +5,7 @@
     index_signs       indices that cannot be negative
     value_numbering   equal values once, stored values not loaded again
     invariant         what is the same in every iteration leaves the loop
+    guards            checks that raise leave the loop where that cannot be noticed
     induction         integers that grow steadily are computed from the counter
     dce               what is left without a use
 
@@ -18,6 +19,7 @@ from splitad.transform import (
     dce,
     fold,
     forward_views,
+    guards,
     index_signs,
     induction,
     invariant,
@@ -48,6 +50,7 @@ def run(
         fn = index_signs.run(fn)
         fn = value_numbering.run(fn, args_alias)
         fn = invariant.run(fn, error_model, boundscheck, strong_zero, args_alias)
+        fn = guards.run(fn, error_model, boundscheck)
         fn = induction.run(fn)
         fn = dce.run(fn, error_model, boundscheck)
         if fn == before:

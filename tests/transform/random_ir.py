@@ -307,9 +307,7 @@ class Generator:
         outs = (self.b.fresh("go", B), self.b.fresh("left", I), *self.leave(scope, params, 500))
         scope.ints.append((outs[1], 0, 3))
         block = ir.Block(tuple(stmts), tuple(yields))
-        self.b.emit(
-            ir.While((go, left, *params), (*start, *inits), block, outs, loc=self.b.loc)
-        )
+        self.b.emit(ir.While((go, left, *params), (*start, *inits), block, outs, loc=self.b.loc))
 
     def branch(self, scope: Scope, depth: int) -> None:
         sides = []
@@ -319,7 +317,9 @@ class Generator:
                 if self.random.random() < 0.8:
                     self.body(inner, depth)
             vectors = [a for a, sizes in inner.arrays if sizes == (SIZE,)]
-            sides.append((stmts, self.pick(inner.floats), self.pick(inner.ints), self.pick(vectors)))
+            sides.append(
+                (stmts, self.pick(inner.floats), self.pick(inner.ints), self.pick(vectors))
+            )
         (then, a, (k, low, high), v), (orelse, b, (j, low2, high2), w) = sides
         outs = (
             self.b.fresh("o", F), self.b.fresh("k", I), self.b.fresh("v", types.Array(F, 1, "A")),
