@@ -107,6 +107,13 @@ def function(
         found = handler(c, args, kwargs, type, name)
         if found is not NotImplemented:
             return found
+    if isinstance(fn, builtin_calls.TUPLE_CLASS) and hasattr(fn, "_fields"):
+        return _namedtuple(c, fn, settled(c, args), settled_kwargs(c, kwargs), type)
+    instance = getattr(fn, "class_type", None)
+    if instance is not None and hasattr(instance, "instance_type"):
+        return structs.construct(
+            c, fn, settled(c, args), settled_kwargs(c, kwargs), instance.instance_type
+        )
     kind = dtype_of(fn)
     if kind is not None and len(args) == 1 and is_scalar(args[0]):
         return c.cast(args[0], type if type is not None else kind, name)
@@ -120,13 +127,6 @@ def function(
             return arrays.call(c.arrays, fn, args, kwargs, type)
     elif _hashable(fn) and c.rules.scalar_rule(fn) is not None:
         return scalar_call(c, fn, args, kwargs, type, name)
-    if isinstance(fn, builtin_calls.TUPLE_CLASS) and hasattr(fn, "_fields"):
-        return _namedtuple(c, fn, settled(c, args), settled_kwargs(c, kwargs), type)
-    instance = getattr(fn, "class_type", None)
-    if instance is not None and hasattr(instance, "instance_type"):
-        return structs.construct(
-            c, fn, settled(c, args), settled_kwargs(c, kwargs), instance.instance_type
-        )
     if _has_source(fn):
         return inline(c, fn, settled(c, args), settled_kwargs(c, kwargs), site)
     overload = builtin_calls.overload_of(c, fn, settled(c, args), settled_kwargs(c, kwargs))

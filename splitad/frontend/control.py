@@ -18,6 +18,7 @@ from splitad.frontend import merge, scalars
 from splitad.frontend.state import Context, Key, LoopMemo
 from splitad.frontend.structure import (
     RESULT,
+    RETURNED,
     Branch,
     ForLoop,
     Node,
@@ -91,7 +92,8 @@ def choose(
         ir.Block(tuple(then_stmts), tuple(yields[0])),
         ir.Block(tuple(else_stmts), tuple(yields[1])),
     )
-    c.b.emit(ir.If(cond, *blocks, tuple(outs), loc=c.b.loc))
+    if outs or then_stmts or else_stmts:
+        c.b.emit(ir.If(cond, *blocks, tuple(outs), loc=c.b.loc))
 
 
 def _lookup(state: tuple[dict[str, Value], dict[tuple[int, str], Value]], key: Key) -> Value | None:
@@ -445,9 +447,16 @@ def _enter(
             type = memo.types.get((key, i), types.unliteral(operand.type))
             operands.append(c.b.fresh(plain(name), type))
         param = merge.rebuild(init, list(operands))
-        c.set(key, param)
+        c.set(key, _at_head(key, param))
         carried.append(_Carried(key, init, param, operands))
     return carried
+
+
+def _at_head(key: Key, param: Value) -> Value:
+    """What is known where an iteration begins: the loop has not been left, nothing was returned."""
+    if key == RETURNED or (isinstance(key, str) and key.startswith("%broke")):
+        return FALSE
+    return merge.undefined_like(param) if key == RESULT else param
 
 
 def _undefined(c: Context, node: ForLoop | WhileLoop, name: str) -> Value | None:

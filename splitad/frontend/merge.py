@@ -67,9 +67,9 @@ def same(a: Value | None, b: Value | None) -> bool:
 def align(c: Context, name: str, a: Value | None, b: Value | None) -> tuple[Value, Value]:
     """Both values with one structure: what is missing on one side becomes undefined operands there."""
     if a is None and b is not None:
-        return _undefined_like(b), b
+        return undefined_like(b), b
     if b is None and a is not None:
-        return a, _undefined_like(a)
+        return a, undefined_like(a)
     assert a is not None and b is not None
     if isinstance(a, TupleVal) and isinstance(b, TupleVal) and len(a.items) == len(b.items):
         pairs = [align(c, name, x, y) for x, y in zip(a.items, b.items, strict=True)]
@@ -80,9 +80,9 @@ def align(c: Context, name: str, a: Value | None, b: Value | None) -> tuple[Valu
     if is_slot(a) and is_slot(b):
         return a, b
     if is_undefined(a):
-        return _undefined_like(b), b
+        return undefined_like(b), b
     if is_undefined(b):
-        return a, _undefined_like(a)
+        return a, undefined_like(a)
     if same(a, b):
         return a, b
     c.refuse(
@@ -91,11 +91,12 @@ def align(c: Context, name: str, a: Value | None, b: Value | None) -> tuple[Valu
     )
 
 
-def _undefined_like(value: Value) -> Value:
+def undefined_like(value: Value) -> Value:
+    """The same kind of thing, never assigned."""
     if isinstance(value, TupleVal):
-        return TupleVal(tuple(map(_undefined_like, value.items)), value.type)
+        return TupleVal(tuple(map(undefined_like, value.items)), value.type)
     if isinstance(value, ListVal):
-        return ListVal(tuple(map(_undefined_like, value.items)), value.type)
+        return ListVal(tuple(map(undefined_like, value.items)), value.type)
     if is_slot(value):
         return ir.Lit(ir.UNDEF, types.unliteral(value.type))  # type: ignore[union-attr]
     return value  # known at compile time: on the other path nobody reads it
