@@ -69,6 +69,24 @@ def h_same(x, a):
 
 
 @njit
+def h_tail(x):
+    return x[1:]
+
+
+@njit
+def h_pair(x, y, a):
+    x[0] = y[0] * a
+    return y, x
+
+
+@njit
+def h_deep(a, n):
+    if n <= 0:
+        return math.cos(a)
+    return 0.7 * h_deep(a + 0.3 * n, n - 1) + 0.2 * a
+
+
+@njit
 def h_new(x, a):
     y = np.empty(x.size)
     for i in range(x.size):

@@ -146,16 +146,27 @@ def _new_array(s: Scope) -> bool:
     if not arrays:
         return False
     shape = s.pick(arrays).shape
-    kind = s.rng.randrange(4)
+    kind = s.rng.randrange(8)
     name = s.new("b", "a", shape=shape)
-    if kind == 0:  # an alias or a view
+    if kind == 7 and len(shape) == 1 and shape[0] > 1:
+        chosen = s.pick(all_arrays(s, shape))
+        name.shape, name.contiguous = (shape[0] - 1,), chosen.contiguous
+        s.emit(f"{name.text} = h_tail({chosen.text})")
+    elif kind == 6:
+        first, second = s.pick(all_arrays(s, shape)), s.pick(all_arrays(s, shape))
+        if len(shape) != 1 or not (first.contiguous and second.contiguous):
+            return False
+        other = s.new("b", "a", shape=shape)
+        s.emit(f"{name.text}, {other.text} = h_pair({first.text}, {second.text}, {floating(s, 1)})")
+        s.define(other)
+    elif kind < 2:  # an alias or a view
         chosen = s.pick(arrays)
         text, name.shape = (chosen.text, chosen.shape) if s.chance(0.4) else view(s, chosen)
         if 0 in name.shape:
             return False
         name.contiguous = text == chosen.text and chosen.contiguous
         s.emit(f"{name.text} = {text}")
-    elif kind == 1 and len(shape) == 1:
+    elif kind == 2 and len(shape) == 1:
         chosen = s.pick(all_arrays(s, shape))
         name.contiguous = chosen.contiguous
         s.emit(f"{name.text} = h_same({chosen.text}, {floating(s, 1)})")
