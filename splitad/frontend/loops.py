@@ -13,6 +13,7 @@ import numpy as np
 
 from splitad.frontend.expressions import Expressions
 from splitad.frontend.scopes import bound, comprehension_targets
+from splitad.frontend.unravel import count, unravel
 
 _GROW = {"append", "extend", "insert", "pop", "remove", "clear"}
 
@@ -106,37 +107,37 @@ class Loops(Expressions):
         """np.ndindex(n, m) or np.ndindex(x.shape): a counter, taken apart."""
         args = self.plain_args(call)
         if len(args) == 1 and not isinstance(args[0], ast.Tuple):
-            return self.counters(self.sizes(self.atom(args[0]), target, call))
+            return self.indices(self.atom(args[0]), target)
         return self.counters(self.atoms(args[0].elts if isinstance(args[0], ast.Tuple) else args))
 
     def over_ndenumerate(self, call: ast.Call, target: ast.expr) -> Items:
         (arg,) = self.plain_args(call)
-        if not (isinstance(target, ast.Tuple) and len(target.elts) == 2):
-            self.refuse("np.ndenumerate gives pairs of an index and an element.", call)
         array = self.temp(self.atom(arg))
+        names = target.elts if isinstance(target, ast.Tuple) else []
         shape = self.temp(ast.Attribute(array, "shape", ast.Load()))
-        over = self.counters(self.sizes(shape, target.elts[0], call))
+        over = self.indices(shape, names[0] if len(names) == 2 else _NO_TARGET)
 
         def element(k: ast.Name) -> ast.expr:
-            index = [self.as_atom(part(k)) for part in over.parts or ()]
-            return ast.Subscript(array, ast.Tuple(index, ast.Load()), ast.Load())
+            parts = [self.as_atom(part(k)) for part in over.parts or ()]
+            index = ast.Tuple(parts, ast.Load()) if parts else self.as_atom(over.item(k))
+            return ast.Subscript(array, index, ast.Load())
 
         return self.tuples(over.length, (over.item, element))
 
-    def sizes(self, shape: Any, target: ast.expr, call: ast.Call) -> list[Any]:
-        """The sizes in a shape; how many there are the target must say, types are not known yet."""
+    def indices(self, shape: Any, target: Any) -> Items:
+        """Over all indices of an array; a target with one variable per dimension needs no tuples."""
         if not isinstance(target, ast.Tuple):
-            self.refuse(
-                f"A loop over {ast.unparse(call.func)} with one variable for the index is not supported.",
-                call,
-                "Write one variable per dimension: for i, j in ...",
-            )
+            length = self.temp(ast.Call(self.helper("count", count), [shape], []), "n")
+            index = self.helper("unravel", unravel)
+            return Items(length, lambda k: ast.Call(index, [k, shape], []))
         names = [self.fresh() for _ in target.elts]
         stores: list[ast.expr] = [ast.Name(name, ast.Store()) for name in names]
         self.emit(ast.Assign([ast.Tuple(stores, ast.Store())], shape))
-        return [self.read(name) for name in names]
+        return self.counters([self.read(name) for name in names])
 
     def counters(self, sizes: list[Any]) -> Items:
+        if not sizes:
+            return Items(self.const(1), lambda k: ast.Tuple([], ast.Load()))
         total, strides = sizes[-1], [self.const(1)]
         for size in reversed(sizes[:-1]):
             strides.insert(0, total)

@@ -316,6 +316,14 @@ def nd_loops(a):
         s += idx[0] * idx[1] + idx[2]
     for (i,), v in np.ndenumerate(a[:, 0]):
         s += i * v
+    for i in np.ndindex(a.shape):
+        s = s * 0.5 + a[i] * i[1]
+    for i, v in np.ndenumerate(a.reshape(1, 2, a.size // 2)):
+        s = s * 0.5 + v * i[2] + i[1]
+    for p in np.ndenumerate(a):
+        s += p[0][1] * p[1]
+    for i in np.ndindex(()):
+        s += len(i) + 1
     return s
 
 

@@ -236,17 +236,8 @@ def test_loops() -> None:
         for v in y:  # here
             y.append(v)
 
-    def c(x):
-        for i in np.ndindex(x.shape):  # here
-            x[i] = 1
-
     lines(a, "A loop over numba.literal_unroll is not supported.")
     lines(b, "The loop changes the length of the list it runs over.")
-    lines(
-        c,
-        "A loop over np.ndindex with one variable for the index is not supported.",
-        "Write one variable per dimension: for i, j in ...",
-    )
 
 
 def test_inner_functions() -> None:

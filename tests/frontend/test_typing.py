@@ -15,6 +15,7 @@ from numba import types
 from splitad.errors import UnsupportedError
 from splitad.frontend.normal import NormalFunction
 from splitad.frontend.read import read
+from splitad.frontend.render import execute, render
 from splitad.frontend.typing import Typing, infer
 
 f8, f4, i8 = types.float64, types.float32, types.int64
@@ -123,6 +124,23 @@ def test_same_as_plain_numba() -> None:
 
     args = (vec, i8, types.boolean)
     assert typed(f, *args)[1].return_type == plain(f, args)
+
+
+def test_indices() -> None:
+    def f(x):
+        s = 0.0
+        for i in np.ndindex(x.shape):
+            s = s * 0.5 + x[i] * i[-1]
+        for i, v in np.ndenumerate(x):
+            s = s * 0.5 + v * i[0]
+        return s
+
+    for ndim in range(1, 5):
+        x = np.arange(16.0).reshape((2,) * (ndim - 1) + (-1,))
+        normal = read(f)
+        made = numba.njit(execute(normal, render(normal)[0], "<normalised>"))
+        assert made(x) == f(x)
+        assert typed(f, numba.typeof(x))[1].return_type == f8
 
 
 # ---- branches decided at compile time --------------------------------------------------------
