@@ -30,6 +30,44 @@ def select(cond: bool, a: T, b: T) -> T:
     return a if cond else b
 
 
+def guarded_mul(p: Any, d: Any) -> Any:
+    """``p * d``, and zero where the cotangent d is zero, whatever the partial p is (strong zero)."""
+    return p * d if d != 0 else d
+
+
+@overload(guarded_mul)
+def _guarded_mul_impl(p, d):  # type: ignore[no-untyped-def]
+    if isinstance(p, types.Float) and isinstance(d, types.Float):
+        wide = types.float64 if types.float64 in (p, d) else types.float32
+        return lambda p, d: _guarded_product(wide(p), wide(d))
+    return lambda p, d: p * d if d != 0 else 0 * d
+
+
+@intrinsic
+def _guarded_product(typingctx, p, d):  # type: ignore[no-untyped-def]
+    """The product; only where that is NaN, a look at d.
+
+    A plain select on d costs five instructions per product where several share d, and a branch on d
+    keeps loops from being vectorised (nbody: five times slower).  This branch is never taken in finite
+    code, costs two instructions, and the loop vectoriser flattens it.
+    """
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        p, d = args
+        product = builder.fmul(p, d)
+        start = builder.block
+        with builder.if_then(builder.fcmp_unordered("uno", product, product), likely=False):
+            zero = d.type(0.0)
+            mended = builder.select(builder.fcmp_ordered("==", d, zero), zero, product)
+            mending = builder.block
+        result = builder.phi(d.type)
+        result.add_incoming(product, start)
+        result.add_incoming(mended, mending)
+        return result
+
+    return p(p, p), codegen
+
+
 def real(z: Any) -> Any:
     """``z.real``"""
     return z.real

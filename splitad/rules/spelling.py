@@ -3,7 +3,7 @@
 spell(operator.add, ["a", "b"])   -> "a + b"
 spell(math.sin, ["x"])            -> "math.sin(x)"      with {"math": math} to inject
 spell(ops.fdiv, ["a", "b"])       -> "fdiv(a, b)"       with {"fdiv": ops.fdiv}
-contribution(partial, {"x": "x_1", "out": "y"}, "d_y")  -> "math.cos(x_1) * d_y if d_y != 0 else d_y"
+contribution(partial, {"x": "x_1", "out": "y"}, "d_y")  -> "guarded_mul(math.cos(x_1), d_y)"
 """
 
 from __future__ import annotations
@@ -123,6 +123,9 @@ def contribution(
             p = f"{p}.conjugate()"
         result, guarded = f"{p} * {d}", not partial.bounded
     zero = d
+    if guarded and strong_zero and not partial.adjoint and not out_complex and not operand_complex:
+        used["guarded_mul"] = ops.guarded_mul
+        return f"guarded_mul({text}, {d})", used
     if out_complex and not operand_complex:
         zero = f"{d}.real"
         result = f"({result}).real"
