@@ -1,0 +1,173 @@
+"""Which arrays share memory: their extents, grouped, in njit code.
+
+A table is an int64 array with one row per array: [lo, hi) of the bytes that it may touch, then what `group`
+found: the row that leads its group, and in that leader's row the hull [lo, hi) of the group, how many
+arrays it has, and the address of the memory that stands for it in the shadow.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from splitad.tape.ops import fill_array
+
+LO, HI, LEADER, GROUP_LO, GROUP_HI, MEMBERS, MEMORY, COLUMNS = range(8)
+_i64 = ir.IntType(64)
+
+
+@intrinsic
+def extent(typingctx: Any, array: Any) -> Any:
+    """(lo, hi) of the bytes that an array spans; lo == hi where it has no elements."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        value = context.make_array(array)(context, builder, args[0])
+        lo = hi = builder.ptrtoint(value.data, _i64)
+        zero, one = _i64(0), _i64(1)
+        shape = cgutils.unpack_tuple(builder, value.shape)
+        strides = cgutils.unpack_tuple(builder, value.strides)
+        for n, stride in zip(shape, strides, strict=True):
+            reach = builder.mul(builder.sub(n, one), stride)
+            backwards = builder.icmp_signed("<", reach, zero)
+            lo = builder.select(backwards, builder.add(lo, reach), lo)
+            hi = builder.select(backwards, hi, builder.add(hi, reach))
+        hi = builder.add(hi, value.itemsize)
+        empty = builder.icmp_signed("==", value.nitems, zero)
+        hi = builder.select(empty, lo, hi)
+        return context.make_tuple(builder, sig.return_type, [lo, hi])
+
+    return types.UniTuple(types.int64, 2)(array), codegen
+
+
+@njit
+def group(table: Any, rows: int) -> None:
+    """Fill in the groups of arrays whose extents overlap."""
+    leader = -1
+    for row in np.argsort(table[:rows, LO]):
+        lo, hi = table[row, LO], table[row, HI]
+        if leader >= 0 and lo < hi and lo < table[leader, GROUP_HI]:
+            table[row, LEADER] = leader
+            table[leader, GROUP_HI] = max(table[leader, GROUP_HI], hi)
+            table[leader, MEMBERS] += 1
+            continue
+        table[row, LEADER] = row
+        table[row, GROUP_LO], table[row, GROUP_HI] = lo, hi
+        table[row, MEMBERS] = 1
+        if lo < hi:  # an array without elements may lie amid a group
+            leader = row
+
+
+@intrinsic
+def data_address(typingctx: Any, array: Any) -> Any:
+    """The address of the first element."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.ptrtoint(context.make_array(array)(context, builder, args[0]).data, _i64)
+
+    return types.int64(array), codegen
+
+
+@intrinsic
+def meminfo_address(typingctx: Any, array: Any) -> Any:
+    """The address of what keeps an array's memory alive."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.ptrtoint(context.make_array(array)(context, builder, args[0]).meminfo, _i64)
+
+    return types.int64(array), codegen
+
+
+@intrinsic
+def view_like(typingctx: Any, array: Any, meminfo: Any, offset: Any) -> Any:
+    """An array of the same shape and strides over the memory of `meminfo`, first element at `offset`."""
+    result = array.copy(readonly=False)
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        view = context.make_array(result)(context, builder)
+        old = context.make_array(array)(context, builder, args[0])
+        view.meminfo = builder.inttoptr(args[1], view.meminfo.type)
+        memory = context.nrt.meminfo_data(builder, view.meminfo)
+        view.data = builder.bitcast(builder.gep(memory, [args[2]]), view.data.type)
+        view.parent = cgutils.get_null_value(view.parent.type)
+        view.nitems, view.itemsize = old.nitems, old.itemsize
+        view.shape, view.strides = old.shape, old.strides
+        context.nrt.incref(builder, result, view._getvalue())
+        return view._getvalue()
+
+    return result(array, types.int64, types.int64), codegen
+
+
+_BLOCK = types.Array(types.uint8, 1, "C")
+
+
+def _zero_memory(context: Any, builder: Any, size: Any) -> tuple[Any, Any]:
+    """(meminfo, pointer) of `size` bytes of zeros, 64-byte aligned."""
+    meminfo = context.nrt.meminfo_alloc_aligned(builder, size, align=64)
+    memory = context.nrt.meminfo_data(builder, meminfo)
+    cgutils.memset(builder, memory, size, 0)
+    return meminfo, memory
+
+
+@intrinsic
+def zero_block(typingctx: Any, size: Any) -> Any:
+    """`size` bytes of zeros."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        meminfo, memory = _zero_memory(context, builder, args[0])
+        return fill_array(context, builder, _BLOCK, memory, [args[0]], meminfo)
+
+    return _BLOCK(types.int64), codegen
+
+
+@intrinsic
+def zeros_like(typingctx: Any, array: Any) -> Any:
+    """Zeros of an array's shape and type: C order, or Fortran order where the type says so."""
+    result = array.copy(readonly=False)
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        old = context.make_array(array)(context, builder, args[0])
+        view = context.make_array(result)(context, builder)
+        size = builder.mul(old.nitems, old.itemsize)
+        view.meminfo, memory = _zero_memory(context, builder, size)
+        view.data = builder.bitcast(memory, view.data.type)
+        view.parent = cgutils.get_null_value(view.parent.type)
+        view.nitems, view.itemsize, view.shape = old.nitems, old.itemsize, old.shape
+        shape = cgutils.unpack_tuple(builder, old.shape)
+        fortran = array.layout == "F"
+        strides, step = [], old.itemsize
+        for n in shape if fortran else reversed(shape):
+            strides.append(step)
+            step = builder.mul(step, n)
+        ordered = strides if fortran else strides[::-1]
+        view.strides = cgutils.pack_array(builder, ordered, context.get_value_type(types.intp))
+        return view._getvalue()
+
+    return result(array), codegen
+
+
+@intrinsic
+def copy_items(typingctx: Any, to: Any, source: Any) -> Any:
+    """``to[...] = source`` for arrays of equal shape and dtype, any layout."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        arrays = [
+            context.make_array(typ)(context, builder, value)
+            for typ, value in zip(sig.args, args, strict=True)
+        ]
+        shape = cgutils.unpack_tuple(builder, arrays[1].shape)
+        with cgutils.loop_nest(builder, shape, context.get_value_type(types.intp)) as indices:
+            there, here = (
+                cgutils.get_item_pointer2(
+                    context, builder, a.data, shape, cgutils.unpack_tuple(builder, a.strides), t.layout, indices
+                )
+                for t, a in zip(sig.args, arrays, strict=True)
+            )  # fmt: skip
+            cgutils.raw_memcpy(builder, there, here, arrays[1].itemsize, 1)
+        return context.get_dummy_value()
+
+    return types.none(to, source), codegen
