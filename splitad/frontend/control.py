@@ -15,6 +15,7 @@ import numba
 from numba.core import types
 
 from splitad.frontend import merge, scalars
+from splitad.frontend.normal import plain
 from splitad.frontend.state import Context, Key, LoopMemo
 from splitad.frontend.structure import (
     RESULT,
@@ -40,6 +41,11 @@ Lower = Callable[[Context, list[Node]], None]
 
 def branch(c: Context, node: Branch, lower: Lower) -> None:
     """An `if`; where the condition is known now, the side that is taken alone."""
+    if isinstance(node.stmt, ast.If):
+        taken = c.frame.typing.taken(node.stmt)
+        if taken is not None:  # Numba did not even type the other side
+            lower(c, node.then if taken else node.orelse)
+            return
     test = c.get(node.test)
     if test is None:
         test = scalars.resolve(c, node.test)
@@ -176,11 +182,6 @@ def _is_condition(c: Context, cond: ir.Operand, x: ir.Operand, y: ir.Operand) ->
     return None
 
 
-def plain(name: str) -> str:
-    """A name for printed code: our own flags and temporaries lose their marks."""
-    return name.replace("%", "")
-
-
 # ---- loops -------------------------------------------------------------------------------------
 
 
@@ -211,7 +212,7 @@ def for_loop(c: Context, node: ForLoop, lower: Lower) -> None:
     if node.go is not None:
         _leaving_for(c, node, (start, stop, step), lower)
         return
-    counter = c.b.fresh("k", start.type)
+    counter = c.b.fresh(plain(name), start.type)
     callee = scalars.name_value(c, stmt.iter.func)
     is_prange = isinstance(callee, PyVal) and callee.value is numba.prange
 
@@ -260,7 +261,7 @@ def _leaving_for(
     assert node.go is not None and isinstance(node.stmt.target, ast.Name)
     target = node.stmt.target.id
     trip = trip_count(c, start, stop, step)
-    count = f"%k_{node.go}"
+    count = f"%{plain(target)}_{node.go}"
     type = start.type
     c.set(node.go, scalars.prim(c, operator.lt, ir.Lit(0, type), trip))
     c.set(count, ir.Lit(0, type))

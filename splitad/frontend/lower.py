@@ -12,10 +12,20 @@ from typing import Any
 
 from numba.core import types
 
-from splitad.frontend import arrays, calls, control, merge, operators, scalars, structs, subscripts
+from splitad.frontend import (
+    arrays,
+    calls,
+    control,
+    merge,
+    naming,
+    operators,
+    scalars,
+    structs,
+    subscripts,
+)
 from splitad.frontend.array_context import ArrayContext
 from splitad.frontend.constants import tuple_type
-from splitad.frontend.normal import is_temp
+from splitad.frontend.normal import is_temp, plain
 from splitad.frontend.pending import is_arrayish, settle, shape_of, take
 from splitad.frontend.read import read
 from splitad.frontend.state import CompileFlags, Context, Frame, describe, parameters
@@ -64,7 +74,7 @@ def lower(
     values = [entry.argument(param, i) for i, param in enumerate(params)]
     c.active_calls.append(normal.pyfunc)
     result = activate(c, frame, values)
-    return ir.Function(
+    made = ir.Function(
         normal.name.rpartition(".")[2],
         tuple(params),
         tuple(entry.leaves()),
@@ -73,6 +83,7 @@ def lower(
         types.unliteral(typing.return_type),
         normal.loc,
     )
+    return naming.run(made, c.b.bases, c.hints)
 
 
 def _tree(c: Context, value: Value) -> ir.Tree:
@@ -157,7 +168,12 @@ def bind(c: Context, name: str, value: Any, type: types.Type | None) -> None:
             value = arrays.materialize(c.arrays, value, name if not is_temp(name) else "a")
     else:
         value = c.conform(value, type, name)
+    if isinstance(value, ir.Var) and not is_temp(name) and c.b.bases[value.name] in _GENERIC:
+        c.hints.setdefault(value.name, name)
     c.set(name, value)
+
+
+_GENERIC = {"t", "a", "acc", "g_v"}  # what results are called whose user's name is not known yet
 
 
 # ---- statements ----------------------------------------------------------------------------------------
@@ -167,7 +183,7 @@ def statement(c: Context, stmt: ast.stmt) -> None:
     match stmt:
         case ast.Assign(targets=[ast.Name(id=name)], value=value):
             type = c.frame.typing.type_of(stmt)
-            bind(c, name, expression(c, value, type, name), type)
+            bind(c, name, expression(c, value, type, plain(name)), type)
         case ast.Assign(targets=[ast.Subscript() as target], value=value):
             settle(c, (value,))
             subscripts.setitem(c, target, value, getattr(stmt, "writeback", False))
@@ -244,7 +260,7 @@ def augmented(c: Context, stmt: ast.AugAssign, name: str, fn: Any, node: ast.exp
     if is_arrayish(target):
         arrays.inplace_binop(c.arrays, fn, target, value)
         return
-    bind(c, name, operators.binary(c, fn, target, value, type, name), type)
+    bind(c, name, operators.binary(c, fn, target, value, type, plain(name)), type)
 
 
 # ---- expressions ---------------------------------------------------------------------------------------

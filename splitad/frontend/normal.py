@@ -36,12 +36,18 @@ from typing import Any
 from splitad.errors import Loc
 
 _REMEMBERED = "__splitad_normal__"
-_TEMP = re.compile(r"_t\d+(_\w+)?$")
+_TEMP = re.compile(r"_t\d+(?:_(\w+))?$")
 
 
 def is_temp(name: str) -> bool:
     """Whether a local of a normalised function is the normaliser's own (users' are renamed away)."""
     return _TEMP.match(name) is not None
+
+
+def plain(name: str) -> str:
+    """A name for printed code: temporaries and the lowering's flags (%go) lose their marks."""
+    temp = _TEMP.match(name)
+    return name.replace("%", "") if temp is None else temp[1] or "t"
 
 
 @dataclass(eq=False)

@@ -69,6 +69,7 @@ class Context:
         self.heap: dict[HeapKey, Value] = {}
         self.objects: list[types.Type] = []  # type of object number oid
         self.roots: dict[int, ir.Var] = {}  # oid -> the variable, for objects that are arguments
+        self.hints: dict[str, str] = {}  # better names for variables: the user's
         self.dead = False  # nothing after this point is executed
         self.memo: dict[tuple[Any, ...], LoopMemo] = {}
         self.active_calls: list[Any] = []  # functions being inlined, to notice recursion

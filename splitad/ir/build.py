@@ -19,6 +19,7 @@ class Builder:
         self.loc = loc
         self._blocks: list[list[ir.Stmt]] = [[]]
         self._used: dict[str, int] = {}
+        self.bases: dict[str, str] = {}  # what each variable was asked to be called
 
     # ---- names and blocks ------------------------------------------------------------------
 
@@ -31,6 +32,7 @@ class Builder:
             candidate = base if count == 0 else f"{base}_{count}"
             if count == 0 or candidate not in self._used:
                 self._used.setdefault(candidate, 1)
+                self.bases[candidate] = base
                 return ir.Var(candidate, type)
 
     def emit(self, node: ir.Stmt) -> None:
@@ -86,7 +88,9 @@ class Builder:
         self.emit(ir.Dim(out, array, axis, loc=self.loc))
         return out
 
-    def load(self, array: ir.Var, *index: ir.Operand, wraps: bool = True, name: str = "t") -> ir.Var:
+    def load(
+        self, array: ir.Var, *index: ir.Operand, wraps: bool = True, name: str = "t"
+    ) -> ir.Var:
         out = self.fresh(name, array.type.dtype)
         self.emit(ir.Load(out, array, index, wraps, loc=self.loc))
         return out
