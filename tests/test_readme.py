@@ -32,7 +32,7 @@ def summary(file: Path) -> str:
 
 
 # From what a user sees down to what everything stands on.
-ORDER = """__init__.py api.py cache.py pipeline.py frontend ir rules analysis transform tape codegen
+ORDER = """__init__.py api.py gradients.py display.py cache.py pipeline.py frontend ir rules analysis transform tape codegen
 runtime targets testing interop errors.py""".split()
 
 
@@ -61,7 +61,11 @@ def the_rules() -> str:
     for found in pkgutil.iter_modules(splitad.rules.__path__):
         importlib.import_module(f"splitad.rules.{found.name}")
     names: dict[str, list[str]] = {}
-    kinds = {"general": "a derivative", "linear": "a constant derivative", "zero": "derivative zero"}
+    kinds = {
+        "general": "a derivative",
+        "linear": "a constant derivative",
+        "zero": "derivative zero",
+    }
     for rule in registry.scalar_rules():
         names.setdefault(f"scalars, {kinds[rule.kind]}", []).append(rule.name)
     names["arrays"] = [rule.name for rule in registry.array_rules()]
