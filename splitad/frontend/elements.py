@@ -16,6 +16,7 @@ from numba.core import types
 
 from splitad.frontend.array_context import ArrayContext, Index
 from splitad.frontend.shapes import ONE
+from splitad.frontend.state import cast_literal
 from splitad.ir import nodes as ir
 
 
@@ -83,7 +84,13 @@ def leaves(expr: Expr) -> Iterator[ir.Var]:
 
 def converted(expr: Expr, type: types.Type) -> Expr:
     type = types.unliteral(type)
-    return expr if expr.type == type else Convert(expr, type)
+    if expr.type == type:
+        return expr
+    if isinstance(expr, Scalar) and isinstance(expr.value, ir.Lit):
+        folded = cast_literal(expr.value.value, type)
+        if folded is not None:
+            return Scalar(ir.Lit(folded, type))
+    return Convert(expr, type)
 
 
 def lazy_of(ctx: ArrayContext, value: Any) -> LazyMap:

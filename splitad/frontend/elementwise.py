@@ -15,8 +15,8 @@ import numpy as np
 from numba.core import types
 
 from splitad.errors import NoRuleError
-from splitad.frontend.broadcast import broadcast
 from splitad.frontend.array_context import ArrayContext, is_array, is_scalar
+from splitad.frontend.broadcast import broadcast
 from splitad.frontend.elements import (
     Elements,
     Expr,
@@ -32,7 +32,7 @@ from splitad.frontend.elements import (
 )
 from splitad.frontend.values import is_none
 from splitad.ir import nodes as ir
-from splitad.ir.types import scalar_result, ufunc_loop
+from splitad.ir.types import scalar_result, signature, ufunc_loop
 
 Fn = Callable[..., Any]
 
@@ -106,9 +106,12 @@ def apply(ctx: ArrayContext, fn: Fn, args: Sequence[Expr]) -> Expr:
         return apply_loop(ctx, fn, args, *loop)
     if fn is operator.pos:
         return args[0]
-    type = scalar_result(fn, kinds)
-    if type is None:
+    if fn is operator.invert and kinds[0] == types.boolean:
+        return Op(operator.not_, tuple(args), types.boolean)
+    found = signature(fn, kinds)
+    if found is None:
         ctx.refuse(f"{_name(fn)} of {', '.join(map(str, kinds))}")
+    type, wanted = types.unliteral(found[0]), found[1]
     if fn is operator.truediv:
         return _divide(ctx, [converted(arg, type) for arg in args], type)
     if fn in (operator.floordiv, operator.mod):
@@ -116,7 +119,10 @@ def apply(ctx: ArrayContext, fn: Fn, args: Sequence[Expr]) -> Expr:
         if isinstance(type, types.Float):
             return _floor(ctx, fn, same, type)
         return Op(UFUNC_OF[fn], tuple(same), type)
-    return Op(fn, tuple(args), type)
+    if fn is operator.pow and isinstance(args[1], Scalar) and isinstance(args[1].value, ir.Lit):
+        wanted = (wanted[0], kinds[1])  # x ** 2 is multiplied out: the constant stays an int
+    same = [converted(arg, kind) for arg, kind in zip(args, wanted, strict=True)]
+    return Op(fn, tuple(same), type)
 
 
 def apply_loop(

@@ -52,6 +52,9 @@ def getitem(
 ) -> ir.Operand | RecordVal:
     """``array[index]``: an element, a view, or (by an index array) a new array."""
     array = materialize(ctx, array)
+    name = _field_name(index)
+    if name is not None:
+        return field_view(ctx, array, name)
     entries = expand(ctx, array, index)
     if any(_is_index_array(entry) for entry in entries):
         return _gather(ctx, array, entries, result_type)
@@ -127,6 +130,13 @@ def _entry(ctx: ArrayContext, entry: Any) -> Entry:
     return entry
 
 
+def _field_name(index: Sequence[Entry]) -> str | None:
+    """The field that `array["x"]` names."""
+    if len(index) == 1 and isinstance(index[0], ir.Lit) and isinstance(index[0].value, str):
+        return index[0].value
+    return None
+
+
 def _bound(ctx: ArrayContext, bound: ir.Operand | None) -> ir.Operand | None:
     if bound is None or (isinstance(bound, ir.Lit) and bound.value is None):
         return None
@@ -150,6 +160,9 @@ def _is_index_array(entry: object) -> bool:
 
 def setitem(ctx: ArrayContext, array: ir.Var, index: Sequence[Entry], value: Any) -> None:
     """``array[index] = value``"""
+    name = _field_name(index)
+    if name is not None:
+        return assign(ctx, field_view(ctx, array, name), value)
     entries = expand(ctx, array, index)
     if any(_is_index_array(entry) for entry in entries):
         return _scatter(ctx, array, entries, value)
