@@ -174,8 +174,8 @@ def _apply(fn: Any, args: list[Interval]) -> Interval | None:
         return min(a, c), min(b, d)
     if fn is max:
         return max(a, c), max(b, d)
-    if fn is operator.mod and c > 0:
-        return 0, d - 1
+    if fn is operator.mod and c >= 0:  # of zero it raises, or gives 0
+        return 0, max(d - 1, 0)
     if fn is operator.floordiv and c > 0:
         corners = (a // c, a // d, b // c, b // d)
         return min(corners), max(corners)

@@ -21,9 +21,13 @@ _INNER = ("counter", "params")
 T = TypeVar("T")
 
 
-@cache
-def _fields(cls: type) -> tuple[str, ...]:
+def _fields(stmt: ir.Stmt) -> tuple[str, ...]:
     """The names of a node's fields that are its own (not its location)."""
+    return _fields_of(type(stmt))  # type: ignore[arg-type]
+
+
+@cache
+def _fields_of(cls: Any) -> tuple[str, ...]:
     return tuple(f.name for f in dataclasses.fields(cls) if f.name != "loc")
 
 
@@ -39,7 +43,7 @@ def _leaves(value: Any) -> Iterator[ir.Operand]:
 
 def _named(stmt: ir.Stmt, names: tuple[str, ...]) -> tuple[ir.Var, ...]:
     found: list[ir.Var] = []
-    for name in _fields(type(stmt)):
+    for name in _fields(stmt):
         if name in names:
             found.extend(_leaves(getattr(stmt, name)))  # type: ignore[arg-type]
     return tuple(found)
@@ -50,7 +54,7 @@ def _named(stmt: ir.Stmt, names: tuple[str, ...]) -> tuple[ir.Var, ...]:
 
 def operands(stmt: ir.Stmt) -> Iterator[ir.Operand]:
     """What the statement itself reads: not what its nested blocks read or yield."""
-    for name in _fields(type(stmt)):
+    for name in _fields(stmt):
         if name not in _OUTER and name not in _INNER:
             yield from _leaves(getattr(stmt, name))
 
@@ -67,7 +71,7 @@ def inner_defs(stmt: ir.Stmt) -> tuple[ir.Var, ...]:
 
 def blocks(stmt: ir.Stmt) -> tuple[ir.Block, ...]:
     """Its nested blocks."""
-    values = (getattr(stmt, name) for name in _fields(type(stmt)))
+    values = (getattr(stmt, name) for name in _fields(stmt))
     return tuple(value for value in values if isinstance(value, ir.Block))
 
 
@@ -133,9 +137,9 @@ def names(fn: ir.Function) -> set[str]:
 
 def map_blocks(stmt: ir.Stmt, f: Callable[[ir.Block], ir.Block]) -> ir.Stmt:
     """The statement with each of its nested blocks replaced by f(block)."""
-    changed = {
+    changed: dict[str, Any] = {
         name: f(value)
-        for name in _fields(type(stmt))
+        for name in _fields(stmt)
         if isinstance(value := getattr(stmt, name), ir.Block)
     }
     return dataclasses.replace(stmt, **changed) if changed else stmt
@@ -161,7 +165,7 @@ def _map_value(value: Any, f: Callable[[ir.Operand], ir.Operand]) -> Any:
 def map_operands(stmt: ir.Stmt, f: Callable[[ir.Operand], ir.Operand]) -> ir.Stmt:
     """The statement with f applied to each of `operands(stmt)`; nested blocks are left alone."""
     changed = {}
-    for name in _fields(type(stmt)):
+    for name in _fields(stmt):
         value = getattr(stmt, name)
         if name not in _OUTER and name not in _INNER and not isinstance(value, ir.Block):
             new = _map_value(value, f)
@@ -214,7 +218,7 @@ def rename(node: T, mapping: Mapping[ir.Var, ir.Var]) -> T:
         return ir.Block(tuple(stmt(s) for s in b.stmts), _map_value(b.yields, f))
 
     def stmt(s: ir.Stmt) -> ir.Stmt:
-        changed = {name: _map_value(getattr(s, name), f) for name in _fields(type(s))}
+        changed = {name: _map_value(getattr(s, name), f) for name in _fields(s)}
         return map_blocks(dataclasses.replace(s, **changed), block)
 
     return block(node) if isinstance(node, ir.Block) else stmt(node)  # type: ignore

@@ -220,8 +220,8 @@ def _prim(stmt: ir.Prim) -> ir.Operand | None:
         if fn in _COMPARISONS and to == types.boolean:
             return ir.Lit(fn(*values), to)
         if fn in _ARITHMETIC and to == types.int64 and all(map(_integer, args)):
-            value = _ARITHMETIC[fn](*values)
-            return ir.Lit(value, to) if _fits(value, to) else None
+            result = _ARITHMETIC[fn](*values)
+            return ir.Lit(result, to) if _fits(result, to) else None
     if to != types.int64 or len(args) != 2:
         return None
     left, right = args

@@ -94,10 +94,13 @@ class _Forward:
             self.reaches(e, k) for e, k in pairs if isinstance(e, ir.Slice) and k is not None
         ):
             return None
-        return tuple(
-            self.shifted(e, k, stmt, before) if isinstance(e, ir.Slice) and k is not None else e
-            for e, k in pairs
-        )  # type: ignore[return-value]
+        found: list[ir.Operand] = []
+        for entry, k in pairs:
+            if isinstance(entry, ir.Slice) and k is not None:
+                found.append(self.shifted(entry, k, stmt, before))
+            elif isinstance(entry, (ir.Var, ir.Lit)):
+                found.append(entry)
+        return tuple(found)
 
     def reaches(self, entry: ir.Slice, k: ir.Operand) -> bool:
         """Whether element k of the slice is element start + k * step of the base."""

@@ -79,6 +79,9 @@ class _Mover:
                 return True
             case ir.If():
                 return all(map(self.is_invisible, (*stmt.then.stmts, *stmt.orelse.stmts)))
+            case ir.For():  # a while might not end, a step of zero raises
+                low, high = self.bounds.of(stmt.step)
+                return not low <= 0 <= high and all(map(self.is_invisible, stmt.body.stmts))
         return False
 
     def guarded(self, check: ir.If, loop: ir.For) -> list[ir.Stmt] | None:

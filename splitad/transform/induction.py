@@ -88,14 +88,16 @@ class _Rewriter:
         iteration = self.iteration(loop, top)
         trips = self.trips(loop, after)
         for position, terms in found:
-            init, param, out = (x[position] for x in (loop.inits, loop.params, loop.outs))
-            amount = self.total(terms, before, param.name)
+            init, param, out = loop.inits[position], loop.params[position], loop.outs[position]
+            each = self.total(terms, before, param.name)
             for emit, count, var in ((top, iteration, param), (after, trips, out)):
                 # the last statement defines the variable itself, so that its name stays
-                fn, args = operator.mul, (count, amount)
-                if not _is(init, 0):
-                    fn, args = operator.add, (init, emit.prim(fn, *args, var.name))
-                emit.stmts.append(ir.Prim(var, fn, args, loc=loop.loc))
+                if _is(init, 0):
+                    last = ir.Prim(var, operator.mul, (count, each), loc=loop.loc)
+                else:
+                    grown = emit.prim(operator.mul, count, each, var.name)
+                    last = ir.Prim(var, operator.add, (init, grown), loc=loop.loc)
+                emit.stmts.append(last)
         gone = {position for position, _ in found}
         body = self.block(loop.body)
         kept = [k for k in range(len(loop.params)) if k not in gone]

@@ -42,6 +42,8 @@ def test_through_two_loops_and_backwards() -> None:
         """
         for i in 0..3 step 1:
           for j in n..0 step -1:
+            for l in 0..j step 1:
+              t = x[l]
             if b:
               raise ValueError()
         """,
@@ -52,7 +54,8 @@ def test_through_two_loops_and_backwards() -> None:
           if fails:
             raise ValueError()
           for j in n..0 step -1:
-            pass
+            for l in 0..j step 1:
+              t = x[l]
         """,
     )
 
@@ -72,6 +75,11 @@ def test_not_past_what_can_be_seen() -> None:
           if b:
             raise TypeError()
         for l in 0..n step k:
+          if b:
+            raise ValueError()
+        for r in 0..n step 1:
+          while [go = b] -> go_1:
+            yield go
           if b:
             raise ValueError()
         """,
