@@ -71,11 +71,11 @@ class _Folder:
         stmts: list[ir.Stmt] = []
         refuted: list[ir.Var] = []  # conditions that, had they been true, would have raised
         for stmt in block.stmts:
-            stmts.extend(self.statement(walk.map_operands(stmt, self.get)))
-            last = stmts[-1] if stmts else None
-            if isinstance(last, ir.If) and isinstance(last.cond, ir.Var) and _raises(last.then):
-                refuted.append(last.cond)
-                self.known[last.cond] = ir.Lit(False, types.boolean)
+            for new in self.statement(walk.map_operands(stmt, self.get)):
+                stmts.append(new)
+                if isinstance(new, ir.If) and isinstance(new.cond, ir.Var) and _raises(new.then):
+                    refuted.append(new.cond)
+                    self.known[new.cond] = ir.Lit(False, types.boolean)
         yields = tuple(self.get(y) for y in block.yields)
         for cond in refuted:
             del self.known[cond]

@@ -117,6 +117,27 @@ def test_a_condition_is_known_in_its_branches() -> None:
     )
 
 
+def test_a_check_that_was_passed_is_not_made_again() -> None:
+    check(
+        fold.run,
+        """
+        if b:
+          raise ValueError()
+        c = int64(4)
+        for i in 0..n step 1:
+          if b:
+            raise ValueError()
+          x[i] = h
+        """,
+        """
+        if b:
+          raise ValueError()
+        for i in 0..n step 1:
+          x[i] = h
+        """,
+    )
+
+
 def test_a_loop_that_never_runs_and_an_unassigned_variable() -> None:
     check(
         fold.run,
