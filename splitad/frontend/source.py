@@ -36,7 +36,8 @@ _NOT_YET = {
     "StencilFunc": "Functions made by @stencil",
 }
 _HINT_EDITED = (
-    "The file was edited after it was imported, or a tool rewrote the function: reload it."
+    "The file was edited after it was imported: reload it.  (Or a tool rewrote the function, as "
+    "pytest does with assert in test files.)"
 )
 
 
@@ -165,9 +166,7 @@ def _imports(tree: ast.Module) -> list[ast.stmt]:
 
 
 def _compiles_to(candidate: _Candidate, body: list[ast.stmt], code: types.CodeType) -> bool:
-    mark = _first(candidate.node)
-    mark.lineno += _FAR
-    mark.end_lineno += _FAR
+    _shift(candidate.node, _FAR)
     try:
         module = ast.fix_missing_locations(ast.Module(body, type_ignores=[]))
         flags = code.co_flags & _FUTURE
@@ -175,13 +174,20 @@ def _compiles_to(candidate: _Candidate, body: list[ast.stmt], code: types.CodeTy
     except (SyntaxError, ValueError):
         return False
     finally:
-        mark.lineno -= _FAR
-        mark.end_lineno -= _FAR
-    return any(
-        same_code(found, code)
-        for found in _nested(compiled)
-        if found.co_firstlineno > _FAR and found.co_name == code.co_name
-    )
+        _shift(candidate.node, -_FAR)
+    for found in _nested(compiled):
+        if found.co_firstlineno > _FAR and found.co_name == code.co_name:
+            return same_code(found, code)  # what follows is within it
+    return False
+
+
+def _shift(node: Definition, lines: int) -> None:
+    """Moves a definition with its body (as a whole: bytecode depends on what shares a line)."""
+    for part in {node, _first(node)}:
+        part.lineno += lines
+        part.end_lineno += lines
+    for part in node.body if isinstance(node.body, list) else [node.body]:
+        ast.increment_lineno(part, lines)
 
 
 def _nested(code: types.CodeType) -> Iterator[types.CodeType]:
@@ -201,6 +207,10 @@ def same_code(one: types.CodeType, other: types.CodeType) -> bool:
     """Whether two code objects do the same: everything but places in files."""
     if any(getattr(one, name) != getattr(other, name) for name in _COMPARED):
         return False
+    if (
+        "__firstlineno__" in one.co_names
+    ):  # a class inside the function: the fence has the better message
+        return True
     return _same_const(one.co_consts, other.co_consts)
 
 
