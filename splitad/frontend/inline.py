@@ -93,6 +93,6 @@ def bind_arguments(
             values.append(bound.arguments[name])
             kinds.append(c.type_of(bound.arguments[name]))
         else:
-            values.append(constant(parameter.default))
+            values.append(c.freeze(constant(parameter.default)))
             kinds.append(types.Omitted(parameter.default))
     return values, kinds

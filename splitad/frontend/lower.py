@@ -49,6 +49,7 @@ from splitad.frontend.values import (
     Value,
 )
 from splitad.ir import nodes as ir
+from splitad.ir import walk
 from splitad.ir.build import Builder
 
 __all__ = ["CompileFlags", "lower"]
@@ -83,7 +84,7 @@ def lower(
         types.unliteral(typing.return_type),
         normal.loc,
     )
-    return naming.run(made, c.b.bases, c.hints)
+    return naming.run(walk.substitute(made, c.frozen), c.b.bases, c.hints)
 
 
 def _tree(c: Context, value: Value) -> ir.Tree:

@@ -43,7 +43,7 @@ def shape_of(normal: NormalFunction) -> Shape:
 
 
 def is_arrayish(value: object) -> bool:
-    """An array, a frozen one, or an array expression."""
+    """An array or an array expression."""
     return isinstance(value, arrays.LazyMap) or (
         isinstance(value, (ir.Var, ir.Lit)) and isinstance(value.type, types.Array)
     )

@@ -96,7 +96,7 @@ def resolve(c: Context, name: str) -> Value:
     if name in c.frame.assigned:
         c.refuse(f"`{name}` is used here before it is assigned.")
     try:
-        return constant(c.frame.normal.resolve(name))
+        return c.freeze(constant(c.frame.normal.resolve(name)))
     except NameError:
         c.refuse(f"`{name}` is not defined here.")
 

@@ -69,6 +69,7 @@ class Context:
         self.heap: dict[HeapKey, Value] = {}
         self.objects: list[types.Type] = []  # type of object number oid
         self.roots: dict[int, ir.Var] = {}  # oid -> the variable, for objects that are arguments
+        self.frozen: dict[ir.Var, ir.Lit] = {}  # what global arrays are called while lowering
         self.hints: dict[str, str] = {}  # better names for variables: the user's
         self.dead = False  # nothing after this point is executed
         self.memo: dict[tuple[Any, ...], LoopMemo] = {}
@@ -117,6 +118,21 @@ class Context:
             yield
         finally:
             self.frame = before
+
+    def freeze(self, value: Value) -> Value:
+        """A constant; in it arrays are variables, which become literals again in the end."""
+        if isinstance(value, TupleVal):
+            return TupleVal(tuple(map(self.freeze, value.items)), value.type)
+        if not isinstance(value, ir.Lit) or not isinstance(value.type, types.Array):
+            return value
+        for known, lit in self.frozen.items():
+            if lit == value:
+                return known
+        var = self.b.fresh("g", value.type)
+        self.frozen[var] = value
+        self.arrays.origins.frozen(var)
+        self.arrays.shapes.define(var, [("lit", int(n)) for n in value.value.shape])
+        return var
 
     # ---- casts -----------------------------------------------------------------------------------
 

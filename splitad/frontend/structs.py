@@ -136,7 +136,7 @@ def attribute(c: Context, owner: Any, name: str, type: types.Type | None, hint: 
     if isinstance(owner, PyVal):
         if not hasattr(owner.value, name):
             c.refuse(f"{describe(owner)} has no attribute `{name}`.")
-        return constant(getattr(owner.value, name))
+        return c.freeze(constant(getattr(owner.value, name)))
     if isinstance(owner, StructVal):
         return _struct_attribute(c, owner, name)
     if isinstance(owner, TupleVal) and isinstance(owner.type, types.BaseNamedTuple):

@@ -84,7 +84,7 @@ class Builder:
         return out
 
     def dim(self, array: ir.Var, axis: int) -> ir.Var:
-        out = self.fresh(f"{label(array)}_n{axis}", types.intp)
+        out = self.fresh(f"{array.name}_n{axis}", types.intp)
         self.emit(ir.Dim(out, array, axis, loc=self.loc))
         return out
 
@@ -104,7 +104,7 @@ class Builder:
     def view(
         self, base: ir.Var, kind: str, index: tuple[ir.Index, ...], type: types.Type, name: str = ""
     ) -> ir.Var:
-        out = self.fresh(name or label(base) + "_v", type)
+        out = self.fresh(name or base.name + "_v", type)
         self.emit(ir.View(out, base, kind, index, loc=self.loc))
         return out
 
@@ -138,8 +138,3 @@ class Builder:
                 loc=self.loc,
             )
         )  # fmt: skip
-
-
-def label(array: ir.Operand) -> str:
-    """What to call things that belong to an array, which may be a frozen global."""
-    return array.name if isinstance(array, ir.Var) else "g"

@@ -410,8 +410,16 @@ def powers(n):
 @program((0.3,))
 def numpy_scalars(x):
     return (
-        np.exp(x), np.maximum(x, 0.5), np.minimum(x, 1), np.hypot(x, 2.0), np.log1p(x),
-        np.sign(x), np.floor(x), np.float64(3), np.square(x), np.power(x, 3),
+        np.exp(x),
+        np.maximum(x, 0.5),
+        np.minimum(x, 1),
+        np.hypot(x, 2.0),
+        np.log1p(x),
+        np.sign(x),
+        np.floor(x),
+        np.float64(3),
+        np.square(x),
+        np.power(x, 3),
     )
 
 
@@ -723,3 +731,306 @@ def parallel_sum(x, out):
 
 
 PROGRAMS.append((parallel_sum, [(xs(), np.zeros(6))]))
+
+
+# ---- harder ones -------------------------------------------------------------------------------------------
+
+
+@jitclass([("inner", Body.class_type.instance_type), ("__hidden", numba.float64), ("n", numba.int64)])
+class Outer:
+    def __init__(self, inner, n):
+        self.inner = inner
+        self.__hidden = 1.5
+        self.n = n
+
+    def work(self, x):
+        self.__hidden += x
+        self.inner.mass += self.__hidden
+        return self.inner.kick(x)
+
+    def hidden(self):
+        return self.__hidden
+
+    def __len__(self):
+        return self.n
+
+    def __getitem__(self, i):
+        return self.inner.pos[i]
+
+
+@program(lambda: (Outer(body(), 3), 2))
+def nested_structs(s, n):
+    t = 0.0
+    for i in range(n):
+        t += s.work(i + 0.5)
+    inner = s.inner
+    inner.pos = inner.pos + 1.0
+    s.n += 1
+    return t + s.hidden() + inner.count + s.inner.pos[0]
+
+
+@program((xs(3), 4))
+def struct_made_in_loop(x, n):
+    s = 0.0
+    for i in range(n):
+        b = Body(x, 1.0 + i)
+        if i == 2:
+            continue
+        b.kick(1.0)
+        s += b.mass * b.pos[0] + b.count
+    return s
+
+
+@njit
+def advance(b, dt):
+    if dt < 0:
+        return -1.0
+    while b.kick(dt) < 3.0 and b.count < 5:
+        b.mass += 0.75
+    return b.mass
+
+
+@program(lambda: (body(), 0.5), lambda: (body(), -0.5))
+def struct_in_callee(b, dt):
+    r = advance(b, dt)
+    for k in range(2):
+        r += advance(b, dt * k)
+        if r > 1e3:
+            return r
+    return r + b.count
+
+
+@program(lambda: ((body(), 2.0, (xs(), 3)), 1))
+def struct_in_tuple(t, n):
+    b, f, (a, k) = t
+    b.mass += f
+    a[k] = b.mass
+    return a.sum() + b.pos[n]
+
+
+@program((3, xs()), (0, xs()), (7, xs()))
+def changed_counter(n, x):
+    s = 0.0
+    for i in range(n):
+        i += 2
+        if i >= x.size:
+            i = 0
+        s += x[i] * i
+    return s
+
+
+@program((2, xs()), (-1, xs()))
+def defined_under_a_condition(n, x):
+    if n > 0:
+        y = x[0]
+        z = (y, n)
+    for i in range(3):
+        if n > 0:
+            y += z[0] * i
+            z = (y, i)
+    if n > 0:
+        return y + z[1]
+    return 0.0
+
+
+@njit
+def no_result(a, k):
+    if k > 2:
+        return
+    a[k] = 5.0
+
+
+@njit
+def pair(x):
+    if x > 0:
+        return x, 1
+    return -x, 2
+
+
+@njit
+def pick(a, b, flag):
+    if flag:
+        return a
+    for i in range(b.size):
+        if b[i] > 0:
+            return b[i:]
+    return a[1:]
+
+
+@program((xs(), xs(seed=5), 3), (xs(), -np.abs(xs()), 1))
+def results_of_callees(a, b, n):
+    s = 0.0
+    for k in range(n + 1):
+        no_result(a, k)
+        x, i = pair(a[k])
+        s += x * i
+        c = pick(a, b, k == 2)
+        c[0] += s
+        s += c.sum()
+    return s
+
+
+@program((xs(),), (-np.abs(xs()),))
+def while_with_effects(x):
+    k = 0
+    while pair(x[k])[1] == 1 and k + 1 < x.size:
+        x[k] = x[k] - 1.0
+        k += 1
+    while True:
+        k -= 1
+        if k < 0:
+            return x[0] + k
+
+
+@program(((xs(), xs(seed=1), xs(seed=2)),))
+def loop_over_tuple_of_arrays(arrays):
+    s = 0.0
+    for a in arrays:
+        a *= 2
+        s += a[1]
+    return s
+
+
+@program((np.int32(5), np.uint8(3)), (np.int32(1), np.uint8(9)))
+def narrow_ranges(n, m):
+    s = 0
+    for i in range(n):
+        s += i * 2
+        if s > 15:
+            break
+    for j in range(m):
+        s += j
+    r = range(1, s, 2)
+    for k, v in enumerate(r):
+        s += k * v
+    return s, len(r)
+
+
+@program((np.arange(12.0).reshape(4, 3),))
+def rows(a):
+    s = 0.0
+    for row in a:
+        for v in row:
+            s += v
+            if v > 7:
+                break
+        row[0] = s
+    return s
+
+
+@program((2,))
+def frozen_arrays(i):
+    w = WEIGHTS[1:]
+    s = w[0] + WEIGHTS[i] + len(WEIGHTS) + WEIGHTS.sum() + WEIGHTS.shape[0]
+    for v in WEIGHTS:
+        s += v
+    return s, w + 1.0
+
+
+@program((1.0, True, 3), (2.0, False, 0))
+def flags_and_ints(x, flag, n):
+    count = 0
+    done = flag
+    while not done and count < 10:
+        count += 1
+        done = x * count > 5
+    ok = done and n > 0 or flag
+    m = n if ok else -n
+    return count, done, ok, m * x, not ok
+
+
+@program((xs(), 2), (xs(), -1))
+def raise_in_loop(x, n):
+    s = 0.0
+    for i in range(x.size):
+        if n < 0 and i == 3:
+            raise RuntimeError("at three")
+        while s < 100:
+            if x[i] > 1e9:
+                raise ValueError("big")
+            s += 10 + abs(x[i])
+    return s
+
+
+@njit
+def always_raises(x):
+    raise ValueError("always")
+
+
+@program((1.0,), (-1.0,))
+def callee_that_raises(x):
+    if x < 0:
+        always_raises(x)
+    return x + 1
+
+
+@njit
+def checked_sqrt(x):
+    if x < 0:
+        raise ValueError("negative")
+    return math.sqrt(x)
+
+
+@program((4.0, 9.0), (4.0, -9.0))
+def exceptions_of_callees(x, y):
+    r = checked_sqrt(x)
+    for i in range(3):
+        r += checked_sqrt(y - i)
+    return r
+
+
+@program((5,), (0,))
+def deep_nest(n):
+    total = 0
+    for a in range(n):
+        b = 0
+        while b < n:
+            b += 1
+            for c in range(b):
+                if c == 3:
+                    break
+                d = n
+                while d > 0:
+                    d -= 1
+                    if d == c:
+                        continue
+                    total += a + d
+                    if total > 500:
+                        return total, a, b, c, d
+            else:
+                total += 1
+    return total, 0, 0, 0, 0
+
+
+@program((1.5, 2), (-1.5, 3))
+def min_and_max(x, n):
+    return max(x, n), min(n, x), max(n, 2), min((x, 2.0, -x)), max(-0.0, 0.0), min(x, x + 1, x - 1)
+
+
+@program((2.5, 3))
+def casts(x, n):
+    return (
+        int(x), float(n), np.float32(x), np.int64(x), bool(n), complex(x), np.complex128(n),
+        numba.float32(n), int(True), np.int8(300 + n), np.bool_(x),
+    )
+
+
+@program((np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1, 0])))
+def index_arrays(a, idx):
+    b = a[idx]
+    b[0, 0] += 1
+    mask = a[0] > 1.5
+    c = a[0][mask]
+    a[idx, 1] = 7
+    return b.sum() + c.sum()
+
+
+@program((xs(), 2))
+def array_functions(x, n):
+    y = np.zeros(n)
+    z = np.empty_like(x)
+    z[:] = np.sin(x) * 2 + np.exp(-x * x)
+    y[0] = np.sum(z) + np.max(x) + np.dot(x, z) + z.mean()
+    w = np.array([1.0, x[0], n])
+    v = np.where(x > 0, x, -x)
+    return y, w, v, np.abs(x), np.arange(n), np.linspace(0.0, 1.0, 5)
