@@ -31,12 +31,13 @@ class ArrayContext:
     """The state of the lowering of array operations in one function.
 
     rules: splitad.rules.registry; ops: splitad.rules.ops (fdiv, select, ...).
+    args_alias: whether the arrays in the arguments may overlap each other.
     """
 
-    def __init__(self, b: Builder, rules: Rules, ops: Any) -> None:
+    def __init__(self, b: Builder, rules: Rules, ops: Any, args_alias: bool = True) -> None:
         self.b, self.rules, self.ops = b, rules, ops
         self.shapes = Shapes(b)
-        self.origins = Origins()
+        self.origins = Origins(args_alias)
 
     def refuse(self, reason: str, hint: str = "") -> NoReturn:
         raise UnsupportedError(reason, self.b.loc, hint)

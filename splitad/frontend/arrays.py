@@ -21,6 +21,7 @@ from splitad.errors import NoRuleError
 from splitad.frontend import elementwise
 from splitad.frontend.allocation import MAKERS, argument, copy, filled
 from splitad.frontend.array_context import ArrayContext, is_array, is_scalar
+from splitad.frontend.draws import draw, is_random
 from splitad.frontend.elements import LazyMap, lazy_of, materialize
 from splitad.frontend.elementwise import inplace_binop, into
 from splitad.frontend.indexing import (
@@ -32,6 +33,7 @@ from splitad.frontend.indexing import (
     set_field,
     setitem,
 )
+from splitad.frontend.joining import JOINS
 from splitad.frontend.reductions import REDUCTIONS, is_array_like, size_of
 from splitad.frontend.values import NONE, PyVal, TupleVal, is_none
 from splitad.ir import nodes as ir
@@ -44,8 +46,10 @@ __all__ = [
     "attribute",
     "binop",
     "call",
+    "function_of",
     "get_field",
     "getitem",
+    "handles",
     "inplace_binop",
     "is_array_like",
     "length",
@@ -99,12 +103,25 @@ def attribute(ctx: ArrayContext, array: Any, name: str, result_type: types.Type)
             return PyVal(type.dtype)
         case "T":
             return transposed(ctx, array, result_type)
+        case "flat":
+            return _flat_iterator(ctx, array)
         case "real" | "imag":
             return _part(ctx, array, name, result_type)
     array = materialize(ctx, array)
     if isinstance(type.dtype, types.Record) and name in type.dtype.fields:
         return field_view(ctx, array, name)
     ctx.refuse(f"The attribute {name} of an array is not supported.")
+
+
+def _flat_iterator(ctx: ArrayContext, array: Any) -> ir.Var:
+    """``array.flat``: indexed and iterated like the 1-D view of all elements."""
+    array = materialize(ctx, array)
+    if array.type.ndim == 1:
+        return array
+    if array.type.layout != "C":
+        ctx.refuse("flat of an array that is not in C order.", "Loop over its indices.")
+    kind = array.type.copy(ndim=1, layout="C")
+    return ctx.view(array, "reshape", (size_of(ctx, array),), kind)
 
 
 def _itemsize(type: types.Array) -> int:
@@ -166,10 +183,15 @@ def method(
             return call(ctx, np.conjugate, (array,), {}, result_type)
         case "view":
             return _reinterpreted(ctx, array, result_type)
-    fn = getattr(np, name, None)
-    if fn is None or name not in _FUNCTIONS:
+    fn = function_of(name)
+    if fn is None:
         ctx.refuse(f"The method {name} of an array is not supported.")
     return call(ctx, fn, (array, *args), kwargs, result_type)
+
+
+def function_of(name: str) -> Fn | None:
+    """The function that does the same as the method of this name."""
+    return getattr(np, name) if name in _FUNCTIONS else None
 
 
 # Methods that are the function of that name.
@@ -260,6 +282,16 @@ def _reinterpreted(ctx: ArrayContext, array: Any, result_type: types.Type) -> ir
 # ---- functions ------------------------------------------------------------------------------------------
 
 
+def handles(ctx: ArrayContext, fn: Fn, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    """Whether `call` knows what to do; if not, the function's own source may be used."""
+    known = isinstance(fn, np.ufunc) or fn in MAKERS or fn in _SIMPLE or fn in JOINS or fn is abs
+    if known or is_random(fn) or ctx.rules.array_rule(fn) is not None:
+        return True
+    if fn in REDUCTIONS:
+        return len(args) == 1 and not kwargs and is_array_like(args[0])
+    return fn in (np.where, np.clip) and len(args) == 3 and not kwargs
+
+
 def call(
     ctx: ArrayContext,
     fn: Fn,
@@ -274,6 +306,10 @@ def call(
         return MAKERS[fn](ctx, args, kwargs, result_type)
     if fn in REDUCTIONS and len(args) == 1 and not kwargs and is_array_like(args[0]):
         return REDUCTIONS[fn](ctx, args[0], result_type)
+    if fn in JOINS:
+        return JOINS[fn](ctx, args, kwargs, result_type)  # type: ignore[arg-type]
+    if is_random(fn):
+        return draw(ctx, fn, args, kwargs, result_type)
     if fn in _SIMPLE:
         return _SIMPLE[fn](ctx, args, kwargs, result_type)
     if fn is abs:
@@ -329,6 +365,17 @@ def _transpose(ctx: ArrayContext, args: Sequence[Any], kwargs: Any, type: types.
     ctx.refuse("A transposition that does not reverse all axes.", "Write loops.")
 
 
+def _expand_dims(ctx: ArrayContext, args: Sequence[Any], kwargs: Any, type: types.Type) -> Any:
+    array = materialize(ctx, args[0])
+    axis = argument(ctx, args, kwargs, 1, "axis")
+    ndim = array.type.ndim + 1
+    if not isinstance(axis, ir.Lit) or not -ndim <= axis.value < ndim:
+        ctx.refuse("The axis must be a constant in range.")
+    entries: list[Any] = [ir.Slice(None, None, None)] * array.type.ndim
+    entries.insert(axis.value % ndim, ir.NewAxis())
+    return getitem(ctx, array, entries, type)
+
+
 def _reshape(ctx: ArrayContext, args: Sequence[Any], kwargs: Any, type: types.Type) -> Any:
     name = "newshape" if "newshape" in kwargs else "shape"
     shape = argument(ctx, args, kwargs, 1, name)
@@ -353,6 +400,7 @@ _SIMPLE: dict[Fn, Callable[[ArrayContext, Sequence[Any], Any, Any], Any]] = {
     np.ndim: _ndim,
     np.transpose: _transpose,
     np.reshape: _reshape,
+    np.expand_dims: _expand_dims,
     np.ravel: _ravel,
     np.real: _real,
     np.imag: _imag,

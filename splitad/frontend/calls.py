@@ -82,6 +82,9 @@ def method(
             c, owner, bound.name, settled(c, args), settled_kwargs(c, kwargs), site
         )
     if is_arrayish(owner):
+        same = arrays.function_of(bound.name)
+        if same is not None:
+            return function(c, same, [owner, *args], kwargs, type, name, site)
         return arrays.method(c.arrays, owner, bound.name, args, kwargs, type)
     if is_scalar(owner) and bound.name in ("conjugate", "conj") and not args:
         return scalars.prim(c, np.conj, owner, type=type, name=name)  # type: ignore[arg-type]
@@ -123,7 +126,7 @@ def function(
     if _is_random(fn):
         return _random(c, fn, args, kwargs, type, name)
     if isinstance(type, types.Array) or any(map(_touches_arrays, [*args, *kwargs.values()])):
-        if not _has_source(fn) or c.rules.array_rule(fn) is not None:
+        if _hashable(fn) and arrays.handles(c.arrays, fn, args, kwargs):
             return arrays.call(c.arrays, fn, args, kwargs, type)
     elif _hashable(fn) and c.rules.scalar_rule(fn) is not None:
         return scalar_call(c, fn, args, kwargs, type, name)

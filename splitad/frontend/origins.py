@@ -15,7 +15,8 @@ Root = Hashable
 class Origins:
     """The roots of the arrays of one function: what was allocated, what came in from outside."""
 
-    def __init__(self) -> None:
+    def __init__(self, args_alias: bool = True) -> None:
+        self.args_alias = args_alias
         self._roots: dict[str, frozenset[Root]] = {}
         self._paths: dict[str, Hashable] = {}
 
@@ -27,7 +28,8 @@ class Origins:
 
     def outside(self, array: ir.Var) -> None:
         """Memory that was there when the function was entered: an argument's, a field's."""
-        self._roots[array.name] = frozenset({("outside",)})
+        root = ("outside",) if self.args_alias else ("outside", array.name)
+        self._roots[array.name] = frozenset({root})
 
     def frozen(self, array: ir.Var) -> None:
         """A global array, which nothing ever writes."""
