@@ -51,7 +51,7 @@ def arithmetic(a, b):
 
 @program((2,), (5,))
 def negative_constants(n):
-    return -1**n, (-1) ** n, -1.5 * n, +n, ~n, n << 2 | 1, -0.0, (-2.0) ** 2, 2 - -3
+    return -(1**n), (-1) ** n, -1.5 * n, +n, ~n, n << 2 | 1, -0.0, (-2.0) ** 2, 2 - -3
 
 
 @program((0, 1), (1, 0), (2, 3), (0, 0))
@@ -204,7 +204,7 @@ def slices(a):
     d = a[n - 1 :, n : n + 2 : 1]
     e = a[np.newaxis, :, 1]
     a[:, 1:3] = 7.0
-    a[n:, -1] = a[: -n, 0]
+    a[n:, -1] = a[:-n, 0]
     a[(0, 1)] = -5.0
     f = a[a > 6][:2]
     g = a[np.array([0, 0, 1]), 2]
@@ -298,6 +298,8 @@ def reversals(x):
         out.append(v)
     for i, v in enumerate(reversed(x)):
         x[i] = v
+    for i, j in zip(range(2, 5), reversed(range(3, 7))):
+        out.append(i * j)
     return out, x
 
 
