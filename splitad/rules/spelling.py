@@ -13,8 +13,11 @@ import cmath
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from types import FunctionType
 from typing import Any
 
+import numba
 import numpy as np
 
 from splitad.rules import ops
@@ -85,7 +88,13 @@ def _callee(fn: Fn) -> tuple[str, dict[str, Any]]:
         return name, {name: fn}
     # a user's function: several may share a name, the caller of spell makes it unique if need be
     unique = f"{name if name.isidentifier() else 'fn'}_{unique_number(fn)}"
-    return unique, {unique: fn}
+    return unique, {unique: _compiled(fn)}
+
+
+@cache
+def _compiled(fn: Fn) -> Fn:
+    """A plain Python function as one that njit code can call."""
+    return numba.njit(fn) if isinstance(fn, FunctionType) else fn
 
 
 _numbers: dict[int, tuple[int, Fn]] = {}

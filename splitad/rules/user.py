@@ -1,0 +1,125 @@
+"""User-defined derivative rules: the same tables, the same checks as for the built-in ones.
+
+@njit
+def softplus(x):
+    return math.log1p(math.exp(x))
+
+rule(softplus, dx="1.0 / (1.0 + math.exp(-x))", samples=[(0.3,), (-2.0,)])
+
+def slope(x, out): ...                       # what it names is what is saved
+rule(softplus, dx=slope, samples=[(0.3,)])
+
+def smooth_pullback(shape_a, d_out, d_a): ...
+rule(smooth, pullback=smooth_pullback)       # smooth takes and returns arrays
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from typing import Any
+
+import numba
+
+from splitad.rules import registry
+from splitad.rules.registry import Adjoint, ArrayRule, RuleError, ScalarRule
+from splitad.rules.spelling import unique_number
+
+Fn = Callable[..., Any]
+Derivative = str | Fn | Adjoint | None
+
+
+def rule(
+    fn: Fn,
+    *,
+    params: str | None = None,
+    samples: Iterable[tuple[Any, ...]] | None = None,
+    cheap: bool = False,
+    zero: bool = False,
+    pullback: Fn | None = None,
+    needed_by: Mapping[str, str] | None = None,
+    overwrites: int | None = None,
+    forward: Fn | None = None,
+    residual: str = "",
+    static: str = "",
+    **partials: Derivative,
+) -> ScalarRule | ArrayRule:
+    """Say what the derivative of fn is; fn is then called as it stands, and never looked into.
+
+    **A function of scalars**: ``d<param>=`` for each parameter of fn.  An expression in the parameters,
+    `out` (the result) and `math`; or a function whose parameters are called like those; or None where
+    there is no derivative.  `samples`: points at which it can be checked, one tuple of arguments each.
+    Complex values: see `splitad.rules.registry`; in short, ``complex_d<param>=`` overrides.
+
+    **A function of arrays**: `pullback`, whose parameters say by their names what it is given: ``a`` (the
+    contents of argument a at the call), ``shape_a``, ``out``, ``d_out`` and ``d_a``, the shadow that it
+    adds into, which is None where a is not active.  If fn has active scalar arguments, it returns a tuple
+    with their contributions.  `forward` returns ``(result, *residuals)``, and is run instead of fn;
+    `residual` names the residuals, for the pullback to ask for.  fn must not write its arguments, apart
+    from one at position `overwrites` that it sets completely.
+
+    **No derivative**: ``zero=True``.
+
+    fn: an njit function, or a plain one that njit can compile; the rule is for it and its njit form.
+    """
+    primals = [fn]
+    python = getattr(fn, "py_func", None)
+    if python is not None:
+        primals.append(python)
+    name = getattr(fn, "__name__", repr(fn))
+    if sum((zero, pullback is not None, bool(partials))) != 1:
+        raise RuleError(
+            f"rule {name}: give either d<param>= for each parameter, or pullback=, or zero=True"
+        )
+    if zero:
+        return registry.zero(name, primals, cheap=cheap)
+    params = _params_of(name, fn) if params is None else params
+    if pullback is not None:
+        if samples is not None or cheap:
+            raise RuleError(f"rule {name}: samples= and cheap= belong to functions of scalars")
+        return registry.array(
+            name, primals, params, pullback=pullback, needed_by=needed_by, overwrites=overwrites,
+            forward=forward, residual=residual, static=static,
+        )  # fmt: skip
+    if forward is not None or residual or static or overwrites is not None or needed_by is not None:
+        raise RuleError(
+            f"rule {name}: forward=, residual=, static=, ... belong to functions of arrays"
+        )
+    helpers: dict[str, Any] = {}
+    texts: dict[str, Any] = {}
+    for key, given in partials.items():
+        if given is None or isinstance(given, (str, Adjoint)):
+            texts[key] = given
+        elif callable(given):
+            texts[key], helper_name, helper = _call_text(f"{name}_{key}", given)
+            helpers[helper_name] = helper
+        else:
+            raise RuleError(f"rule {name}: {key}= must be a text or a function, not {given!r}")
+    return registry.scalar(
+        name, primals, params, samples=samples or (), cheap=cheap, helpers=helpers, **texts
+    )
+
+
+def _params_of(name: str, fn: Fn) -> str:
+    try:
+        signature = inspect.signature(getattr(fn, "py_func", fn))
+    except (TypeError, ValueError) as error:
+        raise RuleError(
+            f"rule {name}: it has no signature; name its parameters with params="
+        ) from error
+    if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in signature.parameters.values()):
+        raise RuleError(f"rule {name}: a function with *args or **kwargs has no fixed parameters")
+    return " ".join(signature.parameters)
+
+
+def _call_text(name: str, fn: Fn) -> tuple[str, str, Any]:
+    """A call of a partial that is given as a function, as text, and what to inject for it."""
+    params = inspect.signature(getattr(fn, "py_func", fn)).parameters
+    unique = f"{name}_{unique_number(fn)}"
+    return f"{unique}({', '.join(params)})", unique, _jitted(fn)
+
+
+@cache
+def _jitted(fn: Fn) -> Any:
+    return fn if hasattr(fn, "py_func") else numba.njit(error_model="numpy")(fn)
