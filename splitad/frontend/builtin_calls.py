@@ -159,7 +159,7 @@ def _getattr(c: Context, args: list[Any], kwargs: Any, type: Any, name: str) -> 
 def _extremum(fn: Callable[..., Any]) -> Handler:
     def handler(c: Context, args: list[Any], kwargs: Any, type: Any, name: str) -> Any:
         """Folded from the left, as Numba does it: the first of equals wins."""
-        values = list(args[0].items) if len(args) == 1 and isinstance(args[0], TupleVal) else args
+        values: list[Any] = list(args[0].items) if len(args) == 1 and isinstance(args[0], TupleVal) else args
         if len(values) < 2 or not all(map(is_scalar, values)):
             return (
                 NotImplemented
@@ -205,7 +205,8 @@ def _sum(c: Context, args: list[Any], kwargs: Any, type: Any, name: str) -> Any:
     if not isinstance(args[0], TupleVal):
         return NotImplemented
     total: Any = args[1] if len(args) > 1 else c.b.intp(0)
-    for item in args[0].items:
+    items: tuple[Any, ...] = args[0].items
+    for item in items:
         found = merge.common_type(c, "sum", total, item)
         total = scalars.prim(c, operator.add, total, item, type=found)
     return c.cast(total, type, name) if type is not None else total

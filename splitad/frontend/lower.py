@@ -29,7 +29,7 @@ from splitad.frontend.normal import is_temp, plain
 from splitad.frontend.pending import is_arrayish, settle, shape_of, take
 from splitad.frontend.read import read
 from splitad.frontend.state import CompileFlags, Context, Frame, describe, parameters
-from splitad.frontend.structure import (
+from splitad.frontend.structured import (
     RESULT,
     Branch,
     ForLoop,
@@ -255,7 +255,7 @@ def _item_type(array: types.Array) -> types.Type:
 
 def augmented(c: Context, stmt: ast.AugAssign, name: str, fn: Any, node: ast.expr) -> None:
     settle(c, (node,))
-    target = scalars.name_value(c, stmt.target)
+    target: Any = scalars.name_value(c, stmt.target)
     value = take(c, node)
     type = c.frame.typing.type_of(stmt)
     if is_arrayish(target):

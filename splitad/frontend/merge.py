@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeGuard
 
 from numba.core import types
 
@@ -12,7 +13,7 @@ from splitad.ir import nodes as ir
 from splitad.ir.types import unify
 
 
-def is_slot(value: Value) -> bool:
+def is_slot(value: object) -> TypeGuard[ir.Operand]:
     """Whether a value is one that the IR carries: a scalar or an array, also an undefined one."""
     return isinstance(value, ir.Var) or (
         isinstance(value, ir.Lit)

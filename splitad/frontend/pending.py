@@ -16,7 +16,8 @@ from numba.core import types
 from splitad.frontend import arrays, scalars
 from splitad.frontend.normal import NormalFunction, is_temp
 from splitad.frontend.state import Context
-from splitad.frontend.structure import names_assigned, structure
+from splitad.frontend.structure import structure
+from splitad.frontend.structured import names_assigned
 from splitad.ir import nodes as ir
 
 
@@ -29,7 +30,7 @@ class Shape:
         names = [node for node in every if isinstance(node, ast.Name)]
         stmts = [node for node in every if isinstance(node, ast.stmt)]
         targets = {n for stmt in stmts for n in names_assigned(stmt)}
-        targets |= {s.target.id for s in stmts if isinstance(s, ast.For)}  # type: ignore[union-attr]
+        targets |= {s.target.id for s in stmts if isinstance(s, ast.For)}  # type: ignore[attr-defined]
         self.assigned = frozenset(targets)
         counts = Counter(node.id for node in names)
         written = Counter(n for stmt in stmts for n in names_assigned(stmt))

@@ -52,7 +52,6 @@ class LoopMemo:
     heap: list[HeapKey] = field(default_factory=list)
     constant: set[tuple[Key, int]] = field(default_factory=set)
     varying: set[tuple[Key, int]] = field(default_factory=set)
-    static: set[Key] = field(default_factory=set)  # the same compile-time thing all along
 
 
 Activate = Callable[["Context", Frame, list[Value]], Value]
@@ -101,10 +100,10 @@ class Context:
         else:
             self.heap[key] = value
 
-    def save(self) -> tuple[dict[str, Value], dict[HeapKey, Value]]:
+    def save(self) -> State:
         return dict(self.frame.names), dict(self.heap)
 
-    def restore(self, state: tuple[dict[str, Value], dict[HeapKey, Value]]) -> None:
+    def restore(self, state: State) -> None:
         self.frame.names, self.heap = dict(state[0]), dict(state[1])
 
     def new_object(self, type: types.Type) -> StructVal:
@@ -203,6 +202,14 @@ class Context:
         if isinstance(type, (types.Number, types.Boolean, types.Array)):
             return ir.Lit(ir.UNDEF, type)
         return None
+
+
+State = tuple[dict[str, Value], dict[HeapKey, Value]]
+
+
+def lookup(state: State, key: Key) -> Value | None:
+    """What a name or field is in a saved state."""
+    return state[0].get(key) if isinstance(key, str) else state[1].get(key)
 
 
 _LITERAL = (types.intp, types.unicode_type, types.boolean)

@@ -196,7 +196,7 @@ def _struct_attribute(c: Context, owner: StructVal, name: str) -> Value:
     c.refuse(f"A value of type {type} has no field or method `{name}`.")
 
 
-def set_attribute(c: Context, owner: Any, name: str, value: Value, writeback: bool) -> None:
+def set_attribute(c: Context, owner: Any, name: str, value: Any, writeback: bool) -> None:
     """``owner.name = value``"""
     if isinstance(owner, arrays.RecordVal):
         arrays.set_field(c.arrays, owner, name, value)

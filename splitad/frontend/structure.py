@@ -20,72 +20,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Union
 
-RESULT = "%result"
-RETURNED = "%returned"
-
-
-@dataclass(eq=False)
-class Simple:
-    """A statement without control flow, as it was."""
-
-    stmt: ast.stmt
-
-
-@dataclass(eq=False)
-class SetFlag:
-    """``name = value``: a constant, or the value of another name."""
-
-    name: str
-    value: bool | str
-    stmt: ast.stmt
-
-
-@dataclass(eq=False)
-class SetResult:
-    """``return value``, but the function goes on: nothing of what follows is executed."""
-
-    value: ast.expr | None
-    stmt: ast.stmt
-
-
-@dataclass(eq=False)
-class Branch:
-    test: str
-    then: list[Node]
-    orelse: list[Node]
-    stmt: ast.stmt
-    live: frozenset[str] = frozenset()  # names read after it
-
-
-@dataclass(eq=False)
-class ForLoop:
-    """A `for` over a range; with `go`, a flag that the body may clear to leave the loop."""
-
-    stmt: ast.For
-    body: list[Node]
-    go: str | None
-    live: frozenset[str] = frozenset()  # names read after it
-    head: frozenset[str] = frozenset()  # names that an iteration reads before it assigns them
-
-
-@dataclass(eq=False)
-class WhileLoop:
-    """``while go: body``; the body sets `go` again."""
-
-    go: str
-    body: list[Node]
-    stmt: ast.stmt
-    live: frozenset[str] = frozenset()
-    head: frozenset[str] = frozenset()
-
-
-Node = Union[Simple, SetFlag, SetResult, Branch, ForLoop, WhileLoop]
+from splitad.frontend import liveness
+from splitad.frontend.structured import (
+    RETURNED,
+    Branch,
+    ForLoop,
+    Node,
+    SetFlag,
+    SetResult,
+    Simple,
+    WhileLoop,
+)
 
 
 def structure(body: list[ast.stmt]) -> list[Node]:
     """The body as a tree without jumps, with what is live noted in it."""
     nodes = _Structurer().run(body)
-    _Liveness().block(nodes, frozenset({RESULT}))
+    liveness.note(nodes)
     return nodes
 
 
@@ -306,76 +257,3 @@ class _Structurer:
         if not exits & {_BREAK, _RETURN}:
             return nodes + self.block([again])
         return [*nodes, Branch(self.loops[-1].go, self.block([again]), [], stmt)]
-
-
-# ---- what is live ----------------------------------------------------------------------------------
-
-
-def names_read(node: ast.AST) -> set[str]:
-    """Names that a simple statement or expression reads."""
-    match node:
-        case ast.Assign(targets=[target], value=value):
-            found = names_read(value)
-            if not isinstance(target, (ast.Name, ast.Tuple)):
-                found |= _all_names(target)
-            return found
-    return _all_names(node)
-
-
-def names_assigned(node: ast.stmt) -> set[str]:
-    """Names that a simple statement binds."""
-    match node:
-        case ast.Assign(targets=[ast.Name(id=name)]) | ast.AugAssign(target=ast.Name(id=name)):
-            return {name}
-        case ast.Assign(targets=[ast.Tuple(elts=items)]):
-            return {item.id for item in items if isinstance(item, ast.Name)}
-    return set()
-
-
-def _all_names(node: ast.AST) -> set[str]:
-    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
-
-
-class _Liveness:
-    """Notes, backwards, the names that are read after each branch and loop."""
-
-    def block(self, nodes: list[Node], live: frozenset[str]) -> frozenset[str]:
-        for node in reversed(nodes):
-            live = self.node(node, live)
-        return live
-
-    def node(self, node: Node, live: frozenset[str]) -> frozenset[str]:
-        match node:
-            case Simple(stmt=stmt):
-                return (live - names_assigned(stmt)) | names_read(stmt)
-            case SetFlag(name=name, value=value):
-                return (live - {name}) | ({value} if isinstance(value, str) else frozenset())
-            case SetResult(value=value):
-                read = _all_names(value) if value is not None else set()
-                return (live - {RESULT}) | read
-            case Branch():
-                node.live = live
-                then, orelse = self.block(node.then, live), self.block(node.orelse, live)
-                return then | orelse | {node.test}
-            case ForLoop(stmt=stmt):
-                assert isinstance(stmt.target, ast.Name) and isinstance(stmt.iter, ast.Call)
-                node.live = live
-                self.head(node, live, frozenset({stmt.target.id, node.go or ""}))
-                read = {name for arg in stmt.iter.args for name in _all_names(arg)}
-                return live | node.head | read
-            case WhileLoop():
-                node.live = live
-                self.head(node, live | {node.go}, frozenset())
-                return live | node.head | {node.go}
-        raise AssertionError(node)
-
-    def head(self, node: ForLoop | WhileLoop, live: frozenset[str], own: frozenset[str]) -> None:
-        """Fixed point of what is live where an iteration begins."""
-        head = node.head
-        flag = frozenset({node.go}) if node.go else frozenset()
-        while True:
-            found = self.block(node.body, live | head | flag) - own
-            if found <= head:
-                break
-            head |= found
-        node.head = head

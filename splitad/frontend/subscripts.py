@@ -12,7 +12,7 @@ from splitad.frontend import arrays, control, merge, scalars
 from splitad.frontend.constants import tuple_type
 from splitad.frontend.pending import is_arrayish, take
 from splitad.frontend.state import Context, describe
-from splitad.frontend.values import NONE, ListVal, PyVal, RangeVal, TupleVal, Value, is_lit
+from splitad.frontend.values import NONE, TRUE, ListVal, PyVal, RangeVal, TupleVal, Value, is_lit
 from splitad.ir import nodes as ir
 
 
@@ -110,7 +110,7 @@ def _pick(c: Context, items: tuple[Value, ...], k: ir.Operand, name: str) -> Val
 
     def choose(i: int) -> None:
         if i == len(items):
-            scalars.raise_if(c, control.TRUE, IndexError, "tuple index out of range")
+            scalars.raise_if(c, TRUE, IndexError, "tuple index out of range")
             return
         control.choose(c, at(i), lambda: c.set(result, items[i]), lambda: choose(i + 1), live)
 
@@ -119,7 +119,7 @@ def _pick(c: Context, items: tuple[Value, ...], k: ir.Operand, name: str) -> Val
 
 
 def setitem(c: Context, target: ast.Subscript, value: ast.expr, writeback: bool) -> None:
-    base = scalars.name_value(c, target.value)
+    base: Any = scalars.name_value(c, target.value)
     new = take(c, value)
     if is_arrayish(base):
         if writeback and is_arrayish(new) and not _makes_copy(c, target.slice):

@@ -7,7 +7,7 @@ Everything else is taken apart or known at compile time, so that the IR never se
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Union
+from typing import Any, TypeGuard, Union
 
 from numba.core import types
 
@@ -79,9 +79,10 @@ Value = Union[
 ]  # LazyMap of arrays.py is one more, in compiler temporaries only
 
 NONE = ir.Lit(None, types.none)
+TRUE, FALSE = ir.Lit(True, types.boolean), ir.Lit(False, types.boolean)
 
 
-def is_lit(value: object) -> bool:
+def is_lit(value: object) -> TypeGuard[ir.Lit]:
     """A number, bool, string or None known at compile time."""
     return isinstance(value, ir.Lit) and value.value is not ir.UNDEF
 
@@ -90,11 +91,11 @@ def is_none(value: object) -> bool:
     return isinstance(value, ir.Lit) and value.value is None
 
 
-def is_array(value: object) -> bool:
+def is_array(value: object) -> TypeGuard[ir.Var]:
     return isinstance(value, ir.Var) and isinstance(value.type, types.Array)
 
 
-def is_scalar(value: object) -> bool:
+def is_scalar(value: object) -> TypeGuard[ir.Operand]:
     """A number or bool: something that a scalar operation takes."""
     return isinstance(value, (ir.Var, ir.Lit)) and isinstance(
         types.unliteral(value.type), (types.Number, types.Boolean)
