@@ -61,7 +61,7 @@ def recover(observed, iterations):
     with tqdm(total=iterations, desc="L-BFGS-B", unit="it") as bar:
 
         def report(intermediate_result):
-            bar.set_postfix(misfit=f"{intermediate_result.fun:.4f}")
+            bar.set_postfix(misfit=f"{intermediate_result.fun:.4f}", refresh=False)
             bar.update()
 
         found = minimize(
