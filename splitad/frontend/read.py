@@ -12,18 +12,21 @@ from splitad.frontend.normalize import normalize
 from splitad.frontend.source import python_function, source_of
 
 _KEPT = 512
-_read: OrderedDict[int, NormalFunction] = OrderedDict()  # by id of a function that it keeps alive
+_read: OrderedDict[int, tuple[Any, NormalFunction]] = OrderedDict()  # by id of what it keeps alive
 
 
 def read(fn: Callable[..., Any]) -> NormalFunction:
     """The normalised form of a Python function or njit dispatcher."""
+    known = _read.get(id(fn))
+    if known is not None:
+        return known[1]
     pyfunc = python_function(fn)
-    normal = remembered(pyfunc) or _read.get(id(pyfunc))
+    normal = remembered(pyfunc)
     if normal is None:
         source = source_of(pyfunc)
         check(source, pyfunc)
-        normal = normalize(source, pyfunc)
-        _read[id(pyfunc)] = normal
-        if len(_read) > _KEPT:
-            _read.popitem(last=False)
+        normal = normalize(source, pyfunc, getattr(fn, "locals", None))
+    _read[id(fn)] = (fn, normal)
+    if len(_read) > _KEPT:
+        _read.popitem(last=False)
     return normal

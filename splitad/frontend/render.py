@@ -7,6 +7,7 @@ from keyword import iskeyword
 from types import FunctionType
 
 from splitad.frontend.normal import NormalFunction
+from splitad.frontend.quiet import compile_quietly
 
 _MISSING = object()
 
@@ -24,7 +25,7 @@ def execute(normal: NormalFunction, text: str, filename: str) -> FunctionType:
     scope = {**normal.namespace(), "__name__": normal.pyfunc.__module__}
     name = plain_name(normal.name)
     before = scope.get(name, _MISSING)
-    exec(compile(text, filename, "exec"), scope)
+    exec(compile_quietly(text, filename), scope)
     made = scope.pop(name)
     if before is not _MISSING:
         scope[name] = before  # a recursive function calls the user's own, a dispatcher

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from splitad.errors import Loc, NoRuleError, UnsupportedError
+from splitad.frontend.quiet import compile_quietly, parse_quietly
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
@@ -107,7 +108,7 @@ def _find(pyfunc: types.FunctionType) -> Source:
 
 @functools.lru_cache(maxsize=64)
 def _parse(text: str) -> ast.Module:
-    return ast.parse(text)
+    return parse_quietly(text)
 
 
 # ---- candidates ------------------------------------------------------------------------------
@@ -170,7 +171,7 @@ def _compiles_to(candidate: _Candidate, body: list[ast.stmt], code: types.CodeTy
     try:
         module = ast.fix_missing_locations(ast.Module(body, type_ignores=[]))
         flags = code.co_flags & _FUTURE
-        compiled = compile(module, code.co_filename, "exec", flags=flags, dont_inherit=True)
+        compiled = compile_quietly(module, code.co_filename, flags=flags, dont_inherit=True)
     except (SyntaxError, ValueError):
         return False
     finally:

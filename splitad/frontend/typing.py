@@ -25,7 +25,7 @@ from numba.core.registry import cpu_target
 from numba.core.targetconfig import ConfigStack
 from numba.core.typed_passes import NopythonTypeInference
 
-from splitad.errors import InternalError, UnsupportedError
+from splitad.errors import InternalError, SplitadError, UnsupportedError
 from splitad.frontend.normal import NormalFunction, is_temp
 from splitad.frontend.render import execute, render
 
@@ -84,7 +84,9 @@ def infer(
     pyfunc = _function(normal, text)
     try:
         typed = _infer(pyfunc, tuple(argtypes), flags, dict(normal.locals))
-    except errors.NumbaError as error:
+    except SplitadError:
+        raise
+    except Exception as error:  # Numba has its own errors, and assertions
         raise _explain(normal, argtypes, error, stmts, pyfunc.__code__.co_filename) from error
     found: dict[tuple[int, str], types.Type] = {}
     for line, name, type_, value in _assignments(typed, pyfunc.__code__.co_filename):
@@ -260,7 +262,7 @@ def _check_iterable(normal: NormalFunction, stmt: ast.stmt, value: Any, typemap:
 def _explain(
     normal: NormalFunction,
     argtypes: tuple[types.Type, ...],
-    error: errors.NumbaError,
+    error: Exception,
     stmts: dict[int, ast.stmt],
     filename: str,
 ) -> Exception:
@@ -274,12 +276,12 @@ def _explain(
         own = numba.njit(normal.pyfunc, locals=dict(normal.locals))
     try:
         own.compile(argtypes)
-    except errors.NumbaError as plain:
+    except Exception as plain:
         return plain
     loc = getattr(error, "loc", None)
     stmt = stmts.get(loc.line) if loc is not None and loc.filename == filename else None
     where = normal.loc if stmt is None else normal.loc_of(stmt)
-    first = str(error).strip().splitlines()
     if stmt is None:
         return InternalError(f"Numba cannot type the normalised {normal.name}: {error}", where)
-    return UnsupportedError(f"Numba cannot type this in its normalised form: {first[0]}", where)
+    text = [line for line in str(error).strip().splitlines() if not line.startswith("Failed in")]
+    return UnsupportedError(f"Numba cannot type this in its normalised form: {text[0]}", where)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ast
 import copy
-import importlib
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,11 +12,7 @@ import pytest
 from splitad.frontend.normal import NormalFunction, is_temp, remembered
 from splitad.frontend.read import read
 from splitad.frontend.render import execute, render
-
-spec = importlib.util.spec_from_file_location("programs", Path(__file__).with_name("programs.py"))
-assert spec is not None and spec.loader is not None
-programs = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(programs)
+from tests.frontend import programs
 
 
 def executable(normal: NormalFunction) -> Any:

@@ -307,3 +307,10 @@ def test_different_code(one: str, other: str) -> None:
 
 def test_python_function() -> None:
     assert python_function(dispatched) is dispatched.py_func
+
+
+def test_no_second_warning(tmp_path: Path) -> None:
+    """Python warns of `is` with a literal when it compiles; we compile again, and are silent."""
+    with pytest.warns(SyntaxWarning):
+        module = imported(tmp_path / "warns.py", "def f(x):\n    return x is 1\n")
+    assert text_of(module.f) == "def f(x):\n    return x is 1"

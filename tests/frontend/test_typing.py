@@ -17,6 +17,7 @@ from splitad.frontend.normal import NormalFunction
 from splitad.frontend.read import read
 from splitad.frontend.render import execute, render
 from splitad.frontend.typing import Typing, infer
+from tests.frontend.programs import PROGRAMS
 
 f8, f4, i8 = types.float64, types.float32, types.int64
 vec, mat = types.float64[::1], types.float64[:, ::1]
@@ -141,6 +142,28 @@ def test_indices() -> None:
         made = numba.njit(execute(normal, render(normal)[0], "<normalised>"))
         assert made(x) == f(x)
         assert typed(f, numba.typeof(x))[1].return_type == f8
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p[0].__name__)
+def test_programs(program: Any) -> None:
+    """Where plain njit accepts a program, the normalised form has the same return type."""
+    fn, cases = program
+    args = tuple(map(numba.typeof, cases[0]))
+    try:
+        expected = plain(fn, args)
+    except Exception:  # Numba's own, and assertions
+        pytest.skip("njit rejects it")
+    assert typed(fn, *args)[1].return_type == expected
+
+
+def test_types_of_locals() -> None:
+    @numba.njit(locals={"s": f4})
+    def f(x):
+        s = x * 2
+        return s
+
+    assert infer(read(f), (f8,)).return_type == f4
+    assert infer(read(f.py_func), (f8,)).return_type == f8
 
 
 # ---- branches decided at compile time --------------------------------------------------------
