@@ -7,10 +7,13 @@ array, and a `nowrap` access with a negative index.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
+import numba
 import numpy as np
 from numba import types
+from numba.experimental.structref import StructRefProxy
 from numba.np.numpy_support import as_dtype
 
 from splitad.ir import nodes as ir
@@ -109,7 +112,11 @@ class _Frame:
             case ir.TupleGet():
                 self.bind(stmt.out, self.get(stmt.obj)[stmt.index])
             case ir.SetField():
-                setattr(self.get(stmt.obj), stmt.field, self.get(stmt.value))
+                obj = self.get(stmt.obj)
+                if isinstance(obj, StructRefProxy):  # written by compiled code only
+                    _setter(stmt.field)(obj, self.get(stmt.value))
+                else:
+                    setattr(obj, stmt.field, self.get(stmt.value))
             case ir.For():
                 self.copy(stmt.params, stmt.inits)
                 for k in range(self.get(stmt.start), self.get(stmt.stop), self.get(stmt.step)):
@@ -154,3 +161,10 @@ class _Frame:
             parts = (entry.start, entry.stop, entry.step)
             return slice(*(None if p is None else self.get(p) for p in parts))
         return self.get(entry)
+
+
+@functools.cache
+def _setter(field: str) -> Any:
+    scope: dict[str, Any] = {}
+    exec(f"def set(obj, value):\n    obj.{field} = value", scope)
+    return numba.njit(scope["set"])

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 from numba.core import types
+from numba.experimental.structref import StructRefProxy
 
-from splitad.errors import NoRuleError
+from splitad.errors import NoRuleError, SplitadError
 from splitad.frontend import arrays, builtin_calls, merge, scalars, structs
 from splitad.frontend.constants import constant
 from splitad.frontend.inline import inline
@@ -117,6 +118,8 @@ def function(
         return structs.construct(
             c, fn, settled(c, args), settled_kwargs(c, kwargs), instance.instance_type
         )
+    if isinstance(fn, builtin_calls.TUPLE_CLASS) and issubclass(fn, StructRefProxy):
+        return structs.construct(c, fn, settled(c, args), settled_kwargs(c, kwargs), type)
     kind = dtype_of(fn)
     if kind is not None and len(args) == 1 and is_scalar(args[0]):
         return c.cast(args[0], type if type is not None else kind, name)
@@ -134,10 +137,29 @@ def function(
         return inline(c, fn, settled(c, args), settled_kwargs(c, kwargs), site)
     overload = builtin_calls.overload_of(c, fn, settled(c, args), settled_kwargs(c, kwargs))
     if overload is not None:
-        return inline(c, overload, settled(c, args), settled_kwargs(c, kwargs), site)
+        return _inline_overload(c, fn, overload, args, kwargs, site)
     if _hashable(fn) and c.rules.array_rule(fn) is not None:
         return arrays.call(c.arrays, fn, args, kwargs, type)
     raise NoRuleError(f"{describe(PyVal(fn))} has no rule.", c.b.loc, _RULE_HINT)
+
+
+def _inline_overload(
+    c: Context,
+    fn: Callable[..., Any],
+    overload: Callable[..., Any],
+    args: list[Any],
+    kwargs: dict[str, Any],
+    site: Any,
+) -> Value:
+    """The implementation of a function by ``@overload``; Numba's own may use what is not supported."""
+    loc = c.b.loc
+    try:
+        return inline(c, overload, settled(c, args), settled_kwargs(c, kwargs), site)
+    except SplitadError as error:
+        if not getattr(overload, "__module__", "").startswith("numba."):
+            raise
+        reason = f"{describe(PyVal(fn))} has no rule, and Numba's source of it is not supported."
+        raise NoRuleError(reason, loc, _RULE_HINT) from error
 
 
 def _hashable(fn: Any) -> bool:
@@ -184,9 +206,16 @@ def scalar_call(
 # ---- random numbers ------------------------------------------------------------------------------------
 
 
+_RANDOM = {
+    id(fn)
+    for module in (np.random, random)
+    for fn in vars(module).values()
+    if callable(fn) and not isinstance(fn, builtin_calls.TUPLE_CLASS)
+}
+
+
 def _is_random(fn: Any) -> bool:
-    owner = getattr(fn, "__self__", None)
-    return isinstance(owner, (np.random.RandomState, random.Random))
+    return id(fn) in _RANDOM
 
 
 def _random(

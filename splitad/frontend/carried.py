@@ -168,8 +168,8 @@ def _settled(
     if dead:
         return True
     good = True
-    for heap_key, value in start[1].items():
-        if heap_key not in memo.heap and not merge.same(value, end[1].get(heap_key)):
+    for heap_key, before in start[1].items():
+        if heap_key not in memo.heap and not merge.same(before, end[1].get(heap_key)):
             memo.heap.append(heap_key)
             good = False
     for item in carried:

@@ -269,6 +269,11 @@ def compare(c: Context, fn: Fn, left: Value, right: Value, name: str = "t") -> i
         both = is_none(left) and is_none(right)
         return ir.Lit(both == (fn is operator.eq), types.boolean)
     if isinstance(left, (ir.Var, ir.Lit)) and isinstance(right, (ir.Var, ir.Lit)):
+        if any(isinstance(v.type, types.UnicodeType) and isinstance(v, ir.Var) for v in (left, right)):
+            # the pullback does not know the string: it must not compare again
+            out = c.b.fresh(name, types.boolean)
+            c.b.emit(ir.Impure(out, fn, (left, right), loc=c.b.loc))
+            return out
         return prim(c, fn, left, right, name=name)
     c.refuse(f"{describe(left)} cannot be compared here.")
 

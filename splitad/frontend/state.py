@@ -242,10 +242,9 @@ def describe(value: Value) -> str:
     """A value in words, for messages."""
     match value:
         case PyVal():
-            name = getattr(value.value, "__qualname__", None) or getattr(
-                value.value, "__name__", None
-            )
-            return f"{name or value.value!r}"
+            name = getattr(value.value, "__qualname__", None) or repr(value.value)
+            module = getattr(value.value, "__module__", None) or ""
+            return f"{module.replace('numpy', 'np')}.{name}" if module.startswith("numpy") else name
         case ir.Var() | ir.Lit() | TupleVal() | StructVal() | OpaqueVal():
             return f"A value of type {value.type}"
         case ListVal():

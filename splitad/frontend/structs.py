@@ -30,6 +30,7 @@ from splitad.frontend.values import (
     is_scalar,
 )
 from splitad.ir import nodes as ir
+from splitad.ir.types import overload_dispatcher, part_overload
 
 _FIELD_TYPES = (types.Number, types.Boolean, types.Array, types.BaseTuple)
 
@@ -77,6 +78,8 @@ class Entry:
         fields = fields_of(type)
         if fields is not None:
             return self.struct(var, fields, path)
+        if isinstance(type, types.UnicodeType):
+            return var
         if type == types.none or isinstance(type, types.Omitted):
             return constant(getattr(type, "value", None))
         if isinstance(type, types.Dispatcher):
@@ -191,7 +194,11 @@ def _struct_attribute(c: Context, owner: StructVal, name: str) -> Value:
         static = getattr(type, "jit_static_methods", {})
         if name in static:
             return PyVal(static[name])
-    elif isinstance(type, types.StructRef):
+    overload = part_overload(type, name)
+    if overload is not None:
+        found = overload_dispatcher(overload, (type,))
+        if found is not None:  # an attribute, that is a method without arguments
+            return inline(c, found, [owner], {}, ("get", name))
         return MethodVal(owner, name)
     c.refuse(f"A value of type {type} has no field or method `{name}`.")
 
@@ -243,8 +250,15 @@ def _write_back(c: Context, root: ir.Var, name: str, value: Value) -> None:
 def construct(
     c: Context, cls: Any, args: list[Value], kwargs: dict[str, Value], type: types.Type
 ) -> Value:
-    """``Cls(*args)`` of a jitclass: fields set to zero, then its __init__."""
+    """``Cls(*args)`` of a jitclass: fields set to zero, then its __init__; of a structref: its fields."""
     made = c.new_object(type)
+    if isinstance(type, types.StructRef):
+        given = dict(zip(fields_of(type) or {}, args, strict=False)) | kwargs
+        for name, kind in (fields_of(type) or {}).items():
+            if name not in given:
+                c.refuse(f"The field `{name}` of {cls.__name__} is not given.")
+            c.heap[(made.oid, name)] = c.conform(given[name], kind, name)
+        return made
     for name, kind in (fields_of(type) or {}).items():
         zero: Value | None = c.undefined(kind)
         if isinstance(kind, (types.Number, types.Boolean)):
@@ -264,6 +278,12 @@ def call_method(
     methods = getattr(owner.type, "jit_methods", {})
     if name in methods:
         return inline(c, methods[name], [owner, *args], kwargs, site)
+    overload = part_overload(owner.type, name)
+    if overload is not None and not kwargs:
+        kinds = tuple(c.type_of(arg) for arg in args)
+        found = overload_dispatcher(overload, (owner.type, *kinds))
+        if found is not None:
+            return inline(c, found, [owner, *args], {}, site)
     c.refuse(f"The method `{name}` of {owner.type} is not supported yet.")
 
 

@@ -87,7 +87,12 @@ def dtype_of(fn: object) -> types.Type | None:
     """The Numba type that calling `fn` converts to (np.float32, numba.float32, int, ...), or None."""
     if isinstance(fn, types.Type):
         return fn if isinstance(fn, (types.Number, types.Boolean)) else None
-    builtin = {int: types.intp, float: types.float64, complex: types.complex128, bool: types.boolean}
+    builtin = {
+        int: types.intp,
+        float: types.float64,
+        complex: types.complex128,
+        bool: types.boolean,
+    }
     if isinstance(fn, type):
         if fn in builtin:
             return builtin[fn]
@@ -118,4 +123,23 @@ def overload_dispatcher(
             continue
         if hasattr(dispatcher, "py_func"):
             return dispatcher  # type: ignore[no-any-return]
+    return None
+
+
+def struct_fields(type: types.Type) -> dict[str, types.Type] | None:
+    """The fields of a jitclass or structref type, by name; None for other types."""
+    if isinstance(type, types.ClassInstanceType):
+        return dict(type.struct)
+    if isinstance(type, types.StructRef):
+        return dict(type.field_dict)
+    return None
+
+
+def part_overload(type: types.Type, name: str) -> Callable[..., Any] | None:
+    """The function decorated with ``@overload_method`` or ``@overload_attribute`` for ``type.name``."""
+    context = cpu_target.typing_context
+    context.refresh()
+    for template in context._get_attribute_templates(type):
+        if getattr(template, "_attr", None) == name and hasattr(template, "_overload_func"):
+            return template._overload_func  # type: ignore[no-any-return]
     return None
