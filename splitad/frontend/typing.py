@@ -283,5 +283,6 @@ def _explain(
     where = normal.loc if stmt is None else normal.loc_of(stmt)
     if stmt is None:
         return InternalError(f"Numba cannot type the normalised {normal.name}: {error}", where)
-    text = [line for line in str(error).strip().splitlines() if not line.startswith("Failed in")]
-    return UnsupportedError(f"Numba cannot type this in its normalised form: {text[0]}", where)
+    lines = [line for line in str(error).strip().splitlines() if not line.startswith("Failed in")]
+    reason = lines[0] if lines else type(error).__name__
+    return UnsupportedError(f"Numba cannot type this in its normalised form: {reason}", where)
