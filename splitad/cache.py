@@ -15,7 +15,6 @@ from numba.core.registry import CPUDispatcher
 
 from splitad.analysis.memory import is_array
 from splitad.codegen.load import load_source
-from splitad.errors import UnsupportedError
 from splitad.frontend.lower import lower
 from splitad.frontend.state import CompileFlags
 from splitad.ir import activities as act
@@ -85,7 +84,7 @@ class CompiledPair:
     def _module(self) -> Any:
         text = self.text
         key = f"# {self.argtypes} {[a.name for a in self.activities]} {self.request.options}\n"
-        source = f"{key}\n{text.forward}\n\n{text.pullback}"
+        source = f"{key}\n{text.forward}\n\n{text.pullback}\n\n{text.zero}"
         return load_source(text.facts.fn.name, source, text.names)
 
     @cached_property
@@ -103,6 +102,11 @@ class CompiledPair:
     def reverse(self) -> Any:
         jit = numba.njit(fastmath=PULLBACK_FASTMATH, error_model="numpy", nogil=True)
         return jit(getattr(self._module, self.text.facts.fn.name + "__pullback"))
+
+
+    @cached_property
+    def zero(self) -> Any:
+        return numba.njit(getattr(self._module, self.text.facts.fn.name + "__zero"))
 
 
 class PairResolver:
@@ -124,7 +128,7 @@ class PairResolver:
         return self.compiled[spec_key].reverse
 
     def zero_dispatcher(self, spec_key: str) -> Any:
-        raise UnsupportedError("make_zero of a pullback is not there yet")
+        return self.compiled[spec_key].zero
 
 
 def jit_options(f: Any) -> dict[str, Any]:

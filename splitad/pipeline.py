@@ -28,7 +28,7 @@ from splitad.ir.verify import verify
 from splitad.ir.walk import walk
 from splitad.rules import registry
 from splitad.tape.layout import layout
-from splitad.transform import augment, identity, pullback, simplify
+from splitad.transform import augment, identity, pullback, simplify, zero
 from splitad.transform import undo as undo_pass
 from splitad.transform.facts import Facts
 
@@ -58,6 +58,7 @@ class PairText:
     facts: Facts
     forward: str
     pullback: str
+    zero: str
     names: dict[str, object]  # the globals that both texts use
 
 
@@ -73,7 +74,9 @@ def build(fn: ir.Function, activities: tuple[str, ...], options: Options) -> Pai
     )
     _check("lower", fn)
     # smaller code to differentiate is smaller code twice over: values shared, invariants out of loops
-    fn = _check("simplify", simplify.run(fn, options.error_model, options.boundscheck))
+    fn = _check("simplify", simplify.run(
+            fn, options.error_model, options.boundscheck, options.strong_zero, options.args_alias
+        ))
     # an integer beside each array that control flow chooses, so that its shadow can be found
     facts = _activity(fn, wanted, options)
     fn, ids = identity.run(fn, facts, wanted)
@@ -98,13 +101,16 @@ def build(fn: ir.Function, activities: tuple[str, ...], options: Options) -> Pai
         and not any(mem.writes_to(leaf.var, where.root))
     )
     plan = save_plan(fn, where, mem, active, needs, stable, undo, frozenset(old.values()))
-    places = layout(where, plan, active, ())
+    places = layout(where, plan, active, tuple(v.var for v in fn.leaves if is_array(v.var)))
     limit = f"the tape of {fn.name} would outgrow max_tape_bytes={options.max_tape_bytes}"
-    found = Facts(fn, where, active, ids, needs, plan, places, activities, old, options.strong_zero, limit)
+    found = Facts(
+        fn, where, active, ids, needs, plan, places, activities, old, options.strong_zero, limit
+    )
     names: dict[str, object] = {}
     forward = augment.run(found, fn.name + "__forward", names)
     reverse_ = pullback.run(found, fn.name + "__pullback", names)
-    return PairText(found, forward.text(), reverse_.text(), names)
+    zeros = zero.run(found, fn.name + "__zero", names)
+    return PairText(found, forward.text(), reverse_.text(), zeros.text(), names)
 
 
 def _activity(fn: ir.Function, wanted: frozenset[ir.Var], options: Options) -> Any:

@@ -39,7 +39,9 @@ class Memory:
     """Facts about arrays; see the module."""
 
     roots: dict[ir.Var, Roots]
-    slot_loops: dict[ir.Var, tuple[Scope, Roots]]  # slot parameter -> its loop's body, roots outside
+    slot_loops: dict[
+        ir.Var, tuple[Scope, Roots]
+    ]  # slot parameter -> its loop's body, roots outside
     writes: tuple[Write, ...]
     escaping: Roots  # roots that the caller can reach after the call
     scopes: Scopes

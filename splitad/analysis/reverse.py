@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from numba import types
 
-from splitad.analysis.activity import Activity
+from splitad.analysis.activity import Activity, is_differentiable
 from splitad.analysis.memory import is_array, tree_leaves
 from splitad.ir import nodes as ir
 from splitad.ir.walk import blocks, walk
@@ -58,9 +58,7 @@ def written_by(call: ir.ArrayCall) -> tuple[ir.Var, ...]:
     """The argument arrays that the call writes."""
     rule = registry.array_rule(call.fn)
     assert rule is not None
-    return tuple(
-        a for k in rule.writes if k < len(call.args) and is_array(a := call.args[k])
-    )  # type: ignore[misc]
+    return tuple(a for k in rule.writes if k < len(call.args) and is_array(a := call.args[k]))  # type: ignore[misc]
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,6 +136,9 @@ def reverse(fn: ir.Function, active: Activity, identity) -> Reverse:  # type: ig
     for operand in tree_leaves(fn.result):
         if is_array(operand):
             shadow(operand)
+    for leaf in fn.leaves:  # integer fields are copied into shadows that make_zero makes
+        if any(isinstance(step, str) for step in leaf.path) and not is_differentiable(leaf.var.type):
+            need(leaf.exit)
     for leaf in fn.leaves:
         if is_array(leaf.var) and active(leaf.var):
             if leaf.var in identity.dims:

@@ -51,7 +51,9 @@ class Scopes:
     all: tuple[Scope, ...]
     _by_block: dict[int, Scope]
     of: dict[ir.Var, Scope]  # where a value is visible from: params and counters in the loop's body
-    definition: dict[ir.Var, ir.Stmt | None] = field(repr=False)  # None for parameters of the function
+    definition: dict[ir.Var, ir.Stmt | None] = field(
+        repr=False
+    )  # None for parameters of the function
     position: dict[int, int] = field(repr=False)  # statement (by identity) -> order of appearance
 
     def at(self, block: ir.Block) -> Scope:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any, TypeVar
 
+import numpy as np
 from numba import types
 from numba.extending import intrinsic, overload, register_jitable
 
@@ -28,6 +29,21 @@ def fdiv(a: Any, b: Any) -> Any:
 def select(cond: bool, a: T, b: T) -> T:
     """``a if cond else b``, both evaluated."""
     return a if cond else b
+
+
+def stop_gradient(x: Any) -> Any:
+    """x (of an array, a copy), cut off from differentiation: what follows treats it as a constant.
+
+    Works in Python and in njit code, for scalars and arrays.
+    """
+    return x.copy() if isinstance(x, np.ndarray) else x
+
+
+@overload(stop_gradient)
+def _stop_gradient_impl(x):  # type: ignore[no-untyped-def]
+    if isinstance(x, types.Array):
+        return lambda x: x.copy()
+    return lambda x: x
 
 
 def guarded_mul(p: Any, d: Any) -> Any:

@@ -183,6 +183,7 @@ scalar("rect", (cmath.rect,), "r phi", dr="cmath.exp(1j * phi)", dphi="1j * out"
 
 # ---- no derivative ---------------------------------------------------------------------------------
 
+zero("stop_gradient", (ops.stop_gradient,))
 zero("compare", _fns("operator.lt", "operator.le", "operator.gt", "operator.ge", "operator.eq",
      "operator.ne", "operator.is_", "operator.is_not", "np.less", "np.less_equal", "np.greater",
      "np.greater_equal", "np.equal", "np.not_equal"))  # fmt: skip

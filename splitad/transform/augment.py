@@ -25,6 +25,7 @@ from splitad.errors import TapeLimitError
 from splitad.ir import nodes as ir
 from splitad.rules import registry
 from splitad.rules.spelling import unique_number
+from splitad.runtime.boundary import note_array
 from splitad.tape.arrays import put_array, snapshot_nbytes
 from splitad.tape.layout import Column, Record
 from splitad.tape.ops import column, tape_grow, tape_release
@@ -70,21 +71,17 @@ class _Augment:
         self.slot[root] = lambda c: f"{self.typed_column(str(c.offset), c)}[0]"
         for var in fn.params:
             self.save(var, root)
-            self.note(var)
         self.block(root)
         for copy in self.plan.behind(None):
             self.keep(copy)
+        for leaf in fn.leaves:
+            if leaf.var in self.layout.notes:
+                w.use("note_array", note_array)
+                w.line(f"note_array(base, {self.layout.notes[leaf.var]}, {operand(w, leaf.exit)})")
         w.line("tape[2] = cur")
         refs = [identifier(c.array.name) for c in self.plan.copies if c.by_reference]
         result = result_text(w, fn.result)
         w.line(f"return {result}, ({''.join(r + ', ' for r in refs)})")
-
-    def note(self, var: ir.Var) -> None:
-        if var in self.layout.notes:
-            from splitad.runtime.boundary import note_array
-
-            self.w.use("note_array", note_array)
-            self.w.line(f"note_array(base, {self.layout.notes[var]}, {identifier(var.name)})")
 
     def block(self, scope: Scope) -> None:
         for stmt in scope.block.stmts:
@@ -116,7 +113,6 @@ class _Augment:
             for out in outs:
                 if out is not None:
                     self.save(out, scope)
-                    self.note(out)
 
     def with_forward(self, call: ir.ArrayCall) -> ir.ArrayCall:
         """The call of the rule's own forward, where it has one."""
@@ -175,8 +171,8 @@ class _Augment:
                         self.reserve(str(WHILE_CHUNK * record.size))
                 w.line(f"{rec} = cur")
                 w.line(f"cur += {record.size}")
-                self.slot[body] = (
-                    lambda c: f"{self.typed_column(rec + (f' + {c.offset}' if c.offset else ''), c)}[0]"
+                self.slot[body] = lambda c: (
+                    f"{self.typed_column(rec + (f' + {c.offset}' if c.offset else ''), c)}[0]"
                 )
             for var in loop.params:
                 self.save(var, body)

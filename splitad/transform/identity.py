@@ -42,9 +42,7 @@ class _Pass:
             self.b._used.setdefault(var.name, 1)
         self.id: dict[ir.Var, ir.Operand] = {}
         self.dims: dict[ir.Var, tuple[ir.Operand, ...]] = {}
-        self.leaf_ids = {
-            leaf.var: k for k, leaf in enumerate(fn.leaves) if is_array(leaf.var)
-        }
+        self.leaf_ids = {leaf.var: k for k, leaf in enumerate(fn.leaves) if is_array(leaf.var)}
         self.needed = self._sources()
 
     def _sources(self) -> set[ir.Operand]:
@@ -60,11 +58,20 @@ class _Pass:
                 for k, out in enumerate(stmt.outs):
                     if self._chosen(out):
                         found.add(out)
-                        found |= {s.yields[k] for s in (stmt.then, stmt.orelse) if k < len(s.yields)}
-        for leaf in self.fn.leaves:
-            if is_array(leaf.var) and leaf.exit != leaf.var and self.active(leaf.var):
+                        found |= {
+                            s.yields[k] for s in (stmt.then, stmt.orelse) if k < len(s.yields)
+                        }
+        fields = [
+            leaf
+            for leaf in self.fn.leaves
+            if is_array(leaf.var)
+            and self.active(leaf.var)
+            and any(isinstance(step, str) for step in leaf.path)
+        ]
+        if any(leaf.exit != leaf.var for leaf in fields):
+            # one field was rebound: which array each field held at entry is then found by identity
+            for leaf in fields:
                 found |= {leaf.exit, leaf.var}
-        # a field that was swapped with another one is found by identity as well
         return found
 
     def _chosen(self, var: ir.Var) -> bool:

@@ -36,6 +36,7 @@ from splitad.codegen.python import (
 )
 from splitad.codegen.writer import Writer, identifier
 from splitad.ir import nodes as ir
+from splitad.ir.types import struct_fields
 from splitad.ir.walk import blocks, operands, walk
 from splitad.rules import registry
 from splitad.rules.spelling import contribution, unique_number
@@ -122,7 +123,9 @@ class _Pullback:
             if not self.is_duplicated(leaf):
                 if leaf.var in self.facts.needs.shadowed:
                     self.zeros(leaf.var)
-            elif not (rebound and self.in_struct(leaf)) and self.path(leaf.path) != shadow_name(leaf.var):
+            elif not (rebound and self.in_struct(leaf)) and self.path(leaf.path) != shadow_name(
+                leaf.var
+            ):
                 w.line(f"{shadow_name(leaf.var)} = {self.path(leaf.path)}")
         for table, example in self.tables.items():
             w.use("table_get", table_get)
@@ -131,7 +134,9 @@ class _Pullback:
             for leaf in self.fn.leaves:
                 fits = is_array(leaf.var) and table == table_name(leaf.var.type)
                 named = fits and self.active(leaf.var) and not (rebound and self.in_struct(leaf))
-                named = named and (self.is_duplicated(leaf) or leaf.var in self.facts.needs.shadowed)
+                named = named and (
+                    self.is_duplicated(leaf) or leaf.var in self.facts.needs.shadowed
+                )
                 entries.append(shadow_name(leaf.var) if named else zero(w, _c_type(example)))
             entries = entries or [zero(w, _c_type(example))]
             w.line(f"{table} = [{', '.join(entries)}]")
@@ -140,7 +145,9 @@ class _Pullback:
                 if is_array(leaf.var) and self.active(leaf.var) and self.in_struct(leaf):
                     if self.is_duplicated(leaf):
                         table = table_name(leaf.var.type)
-                        w.line(f"table_set({table}, {self.id_of(leaf.exit)}, {self.path(leaf.path)})")
+                        w.line(
+                            f"table_set({table}, {self.id_of(leaf.exit)}, {self.path(leaf.path)})"
+                        )
             for leaf in self.fn.leaves:
                 if is_array(leaf.var) and self.active(leaf.var) and self.in_struct(leaf):
                     self.from_table(leaf.var)
@@ -198,17 +205,44 @@ class _Pullback:
 
     def write_back(self) -> None:
         """Shadows of structs go back to what they were at entry."""
-        rebound = self.rebound()
-        for leaf in self.fn.leaves:
-            if not self.is_duplicated(leaf) or not self.in_struct(leaf):
-                continue
-            if is_array(leaf.var):
-                if rebound and self.active(leaf.var):
-                    self.w.line(f"{self.path(leaf.path)} = {shadow_name(leaf.var)}")
-            elif is_differentiable(leaf.var.type):
-                value = self.cotangent(leaf.var)
-                if not (leaf.exit == leaf.var and leaf.var not in self.begun):
-                    self.w.line(f"{self.path(leaf.path)} = {value}")
+        by_path = {leaf.path: leaf for leaf in self.fn.leaves}
+        for k, (param, activity) in enumerate(
+            zip(self.fn.params, self.facts.activities, strict=True)
+        ):
+            if activity == "duplicated":
+                self.write_fields(param.type, (k,), by_path)
+
+    def write_fields(self, type: types.Type, path, by_path) -> None:  # type: ignore[no-untyped-def]
+        for field, kind in (struct_fields(type) or {}).items():
+            inner = (*path, field)
+            if struct_fields(kind) is not None:
+                self.write_fields(kind, inner, by_path)
+            else:
+                value = self.entry_shadow(kind, inner, by_path)
+                if value != self.path(inner):
+                    self.w.line(f"{self.path(inner)} = {value}")
+        if isinstance(type, types.BaseTuple):
+            for k, kind in enumerate(type):
+                self.write_fields(kind, (*path, k), by_path)
+
+    def entry_shadow(self, type: types.Type, path, by_path) -> str:  # type: ignore[no-untyped-def]
+        """What the shadow of a struct's field holds at entry; its own text where that is no change."""
+        if isinstance(type, types.BaseTuple):
+            parts = [self.entry_shadow(t, (*path, k), by_path) for k, t in enumerate(type)]
+            if all(part == self.path((*path, k)) for k, part in enumerate(parts)):
+                return self.path(path)
+            return tuple_text(self.w, type, parts)
+        leaf = by_path.get(path)
+        if leaf is None:
+            return self.path(path)
+        if is_array(leaf.var):
+            moved = self.rebound() and self.active(leaf.var)
+            return shadow_name(leaf.var) if moved else self.path(path)
+        if not is_differentiable(leaf.var.type):
+            return self.path(path)
+        if leaf.exit == leaf.var and leaf.var not in self.begun:
+            return self.path(path)
+        return self.cotangent(leaf.var)
 
     def cotangent(self, var: ir.Var) -> str:
         return shadow_name(var) if var in self.begun else zero(self.w, var.type)
@@ -339,7 +373,9 @@ class _Pullback:
             return
         assert self.where.of[target] is scope, f"{target.name} begun in an inner block"
         if isinstance(type, types.Complex) and not converted:
-            text = f"{type_name(self.w, type)}({text})"  # a real contribution to a complex cotangent
+            text = (
+                f"{type_name(self.w, type)}({text})"  # a real contribution to a complex cotangent
+            )
         self.begun.add(target)
         self.w.line(f"{name} = {text}")
 
@@ -544,8 +580,8 @@ class _Pullback:
         carried = self.start_params(loop)
         w.line("cur -= 8")
         self.read_word(trip)
-        self.slot[body] = (
-            lambda c: f"{self.column_text(rec + (f' + {c.offset}' if c.offset else ''), c)}[0]"
+        self.slot[body] = lambda c: (
+            f"{self.column_text(rec + (f' + {c.offset}' if c.offset else ''), c)}[0]"
         )
         with w.indented(f"for k_{name} in range({trip} - 1, -1, -1):"):
             if record.size:
@@ -608,7 +644,9 @@ def table_name(type: types.Array) -> str:
 def _tables(facts: Facts) -> dict[str, types.Array]:
     found: dict[str, types.Array] = {}
     for array in facts.needs.shadowed:
-        if array in facts.identity.id or (array in facts.identity.leaf_ids and array in facts.identity.dims):
+        if array in facts.identity.id or (
+            array in facts.identity.leaf_ids and array in facts.identity.dims
+        ):
             found.setdefault(table_name(array.type), array.type)
     return found
 

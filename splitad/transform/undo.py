@@ -1,7 +1,7 @@
 """Read the value that a store overwrites, where the array has an undo log.
 
-    Store a[i] = v        old = Load a[i]
-                          Store a[i] = v
+Store a[i] = v        old = Load a[i]
+                      Store a[i] = v
 """
 
 from __future__ import annotations

@@ -1,0 +1,90 @@
+"""The zero shadows of a pullback: ``f__zero(tape, refs)``.
+
+They have the shapes and the aliasing of the arguments as f left them, which the forward noted.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import types
+
+from splitad.analysis.memory import is_array
+from splitad.codegen.python import dtype_name, type_name, zero
+from splitad.codegen.writer import Writer
+from splitad.ir import nodes as ir
+from splitad.ir.activities import is_real_or_complex
+from splitad.ir.types import struct_fields
+from splitad.rules.spelling import unique_number
+from splitad.runtime.noted import new_struct, noted_array
+from splitad.runtime.zero import make_zero
+from splitad.tape.ops import column
+from splitad.transform.augment import tuple_text
+from splitad.transform.facts import Facts
+
+Path = tuple[int | str, ...]
+
+
+def run(facts: Facts, name: str, names: dict[str, object]) -> Writer:
+    w = Writer(names)
+    work = _Zero(facts, w)
+    with w.indented(f"def {name}(tape, refs):"):
+        w.line("base = tape[0]")
+        texts = [
+            work.part(param.type, (k,))
+            for k, (param, activity) in enumerate(
+                zip(facts.fn.params, facts.activities, strict=True)
+            )
+            if activity == "duplicated"
+        ]
+        w.use("make_zero", make_zero)
+        w.line(f"return make_zero(({''.join(t + ', ' for t in texts)}))" if texts else "return ()")
+    return w
+
+
+class _Zero:
+    def __init__(self, facts: Facts, w: Writer) -> None:
+        self.facts, self.w = facts, w
+        self.leaf = {leaf.path: leaf for leaf in facts.fn.leaves}
+        self.count = 0
+
+    def part(self, type: types.Type, path: Path) -> str:
+        """An expression for the part of the arguments at `path` as it was at exit."""
+        w = self.w
+        if isinstance(type, types.BaseTuple):
+            return tuple_text(w, type, [self.part(t, (*path, k)) for k, t in enumerate(type)])
+        if isinstance(type, types.Array):
+            return self.array(type, path)
+        fields = struct_fields(type)
+        if fields is None:
+            return self.scalar(type, path)
+        self.count += 1
+        made = f"struct_{self.count}"
+        maker = new_struct(type)
+        w.line(f"{made} = {w.use(f'new_struct_{unique_number(maker)}', maker)}()")
+        for field, kind in fields.items():
+            w.line(f"{made}.{field} = {self.part(kind, (*path, field))}")
+        return made
+
+    def array(self, type: types.Array, path: Path) -> str:
+        w, leaf = self.w, self.leaf[path]
+        maker = noted_array(leaf.exit.type)
+        name = w.use(f"noted_{unique_number(maker)}", maker)
+        text = f"{name}(base, {self.facts.layout.notes[leaf.var]})"
+        if is_real_or_complex(type.dtype) or isinstance(type.dtype, types.Record):
+            return text
+        w.use("np", np)
+        return f"np.zeros({text}.shape, dtype={dtype_name(w, type.dtype)})"
+
+    def scalar(self, type: types.Type, path: Path) -> str:
+        w, leaf = self.w, self.leaf.get(path)
+        if isinstance(type, types.NoneType) or leaf is None:
+            return "None"
+        place = (
+            self.facts.layout.of(leaf.exit, self.facts.where)
+            if isinstance(leaf.exit, ir.Var) and not is_real_or_complex(type)
+            else None
+        )
+        if place is None:
+            return zero(w, type)
+        w.use("column", column)
+        return f"column(base, {place[1].offset}, {type_name(w, type)})[0]"
