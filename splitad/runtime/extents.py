@@ -15,8 +15,6 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from splitad.tape.ops import fill_array
-
 LO, HI, LEADER, GROUP_LO, GROUP_HI, MEMBERS, MEMORY, COLUMNS = range(8)
 _i64 = ir.IntType(64)
 
@@ -94,36 +92,6 @@ def data_address(typingctx: Any, array: Any) -> Any:
     return types.int64(array), codegen
 
 
-@intrinsic
-def meminfo_address(typingctx: Any, array: Any) -> Any:
-    """The address of what keeps an array's memory alive."""
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        return builder.ptrtoint(context.make_array(array)(context, builder, args[0]).meminfo, _i64)
-
-    return types.int64(array), codegen
-
-
-@intrinsic
-def view_like(typingctx: Any, array: Any, meminfo: Any, offset: Any) -> Any:
-    """An array of the same shape and strides over the memory of `meminfo`, first element at `offset`."""
-    result = array.copy(readonly=False)
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        view = context.make_array(result)(context, builder)
-        old = context.make_array(array)(context, builder, args[0])
-        view.meminfo = builder.inttoptr(args[1], view.meminfo.type)
-        memory = context.nrt.meminfo_data(builder, view.meminfo)
-        view.data = builder.bitcast(builder.gep(memory, [args[2]]), view.data.type)
-        view.parent = cgutils.get_null_value(view.parent.type)
-        view.nitems, view.itemsize = old.nitems, old.itemsize
-        view.shape, view.strides = old.shape, old.strides
-        context.nrt.incref(builder, result, view._getvalue())
-        return view._getvalue()
-
-    return result(array, types.int64, types.int64), codegen
-
-
 _BLOCK = types.Array(types.uint8, 1, "C")
 
 
@@ -136,14 +104,64 @@ def _zero_memory(context: Any, builder: Any, size: Any) -> tuple[Any, Any]:
 
 
 @intrinsic
-def zero_block(typingctx: Any, size: Any) -> Any:
-    """`size` bytes of zeros."""
+def _new_block(typingctx: Any, size: Any) -> Any:
+    """The meminfo of `size` bytes of zeros, with a reference that `_drop` gives back."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        meminfo, memory = _zero_memory(context, builder, args[0])
-        return fill_array(context, builder, _BLOCK, memory, [args[0]], meminfo)
+        return builder.ptrtoint(_zero_memory(context, builder, args[0])[0], _i64)
 
-    return _BLOCK(types.int64), codegen
+    return types.int64(types.int64), codegen
+
+
+@intrinsic
+def _drop(typingctx: Any, meminfo: Any) -> Any:
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        block = context.make_array(_BLOCK)(context, builder)
+        block.meminfo = builder.inttoptr(args[0], block.meminfo.type)
+        context.nrt.decref(builder, _BLOCK, block._getvalue())
+        return context.get_dummy_value()
+
+    return types.none(types.int64), codegen
+
+
+@njit
+def place(table: Any, row: int, address: int) -> tuple[int, int]:
+    """Where the shadow of this row's array, which starts at `address`, goes: (meminfo, byte offset) in the
+    block of its group; (0, 0) where it has no group and gets memory of its own."""
+    leader = table[row, LEADER]
+    if table[leader, MEMBERS] == 1:
+        return 0, 0
+    lo = table[leader, GROUP_LO] & -64  # elements are aligned in the shadow as in the primal
+    if table[leader, MEMORY] == 0:
+        table[leader, MEMORY] = _new_block(table[leader, GROUP_HI] - lo)
+    return table[leader, MEMORY], address - lo
+
+
+@njit
+def drop_blocks(table: Any, rows: int) -> None:
+    """Give back the table's own references to the blocks; the views in them hold theirs."""
+    for row in range(rows):
+        if table[row, MEMORY] != 0:
+            _drop(table[row, MEMORY])
+
+
+@intrinsic
+def shadow_array(typingctx: Any, array: Any, meminfo: Any, offset: Any) -> Any:
+    """A shadow for `array`: a view at `offset` of that meminfo's block; zeros of its own where it is 0."""
+    result = array.copy(readonly=False)
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        old = context.make_array(array)(context, builder, args[0])
+        out = cgutils.alloca_once(builder, context.get_value_type(result))
+        own = builder.icmp_signed("==", args[1], _i64(0))
+        with builder.if_else(own) as (then, otherwise):
+            with then:
+                builder.store(_own_zeros(context, builder, result, old), out)
+            with otherwise:
+                builder.store(_view_in_block(context, builder, result, old, *args[1:]), out)
+        return builder.load(out)
+
+    return result(array, types.int64, types.int64), codegen
 
 
 @intrinsic
@@ -153,23 +171,43 @@ def zeros_like(typingctx: Any, array: Any) -> Any:
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         old = context.make_array(array)(context, builder, args[0])
-        view = context.make_array(result)(context, builder)
-        size = builder.mul(old.nitems, old.itemsize)
-        view.meminfo, memory = _zero_memory(context, builder, size)
-        view.data = builder.bitcast(memory, view.data.type)
-        view.parent = cgutils.get_null_value(view.parent.type)
-        view.nitems, view.itemsize, view.shape = old.nitems, old.itemsize, old.shape
-        shape = cgutils.unpack_tuple(builder, old.shape)
-        fortran = array.layout == "F"
-        strides, step = [], old.itemsize
-        for n in shape if fortran else reversed(shape):
-            strides.append(step)
-            step = builder.mul(step, n)
-        ordered = strides if fortran else strides[::-1]
-        view.strides = cgutils.pack_array(builder, ordered, context.get_value_type(types.intp))
-        return view._getvalue()
+        return _own_zeros(context, builder, result, old)
 
     return result(array), codegen
+
+
+def _like(context: Any, builder: Any, result: Any, old: Any, meminfo: Any, data: Any) -> Any:
+    """An array of old's shape and strides."""
+    new = context.make_array(result)(context, builder)
+    new.meminfo, new.data = meminfo, builder.bitcast(data, new.data.type)
+    new.parent = cgutils.get_null_value(new.parent.type)
+    new.nitems, new.itemsize = old.nitems, old.itemsize
+    new.shape, new.strides = old.shape, old.strides
+    return new
+
+
+def _view_in_block(
+    context: Any, builder: Any, result: Any, old: Any, address: Any, offset: Any
+) -> Any:
+    meminfo = builder.inttoptr(address, cgutils.voidptr_t)
+    data = builder.gep(context.nrt.meminfo_data(builder, meminfo), [offset])
+    view = _like(context, builder, result, old, meminfo, data)._getvalue()
+    context.nrt.incref(builder, result, view)
+    return view
+
+
+def _own_zeros(context: Any, builder: Any, result: Any, old: Any) -> Any:
+    size = builder.mul(old.nitems, old.itemsize)
+    new = _like(context, builder, result, old, *_zero_memory(context, builder, size))
+    fortran = result.layout == "F"
+    shape = cgutils.unpack_tuple(builder, old.shape)
+    strides, step = [], old.itemsize
+    for n in shape if fortran else reversed(shape):
+        strides.append(step)
+        step = builder.mul(step, n)
+    ordered = strides if fortran else strides[::-1]
+    new.strides = cgutils.pack_array(builder, ordered, context.get_value_type(types.intp))
+    return new._getvalue()
 
 
 @intrinsic

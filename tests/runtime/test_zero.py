@@ -241,6 +241,13 @@ def test_typed_lists(make: Any) -> None:
     assert len(make(empty)) == 0
 
 
+def test_the_same_list_twice() -> None:
+    numbers = typed.List([1.0, 2.0])
+    first, again, other = make_zero((numbers, numbers, typed.List([1.0, 2.0])))
+    first[1] = 5.0
+    assert again[1] == 5.0 and other[1] == 0.0
+
+
 def test_python_lists() -> None:
     a = np.ones(3)
     got = make_zero([a, a, 1.0])

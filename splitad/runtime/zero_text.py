@@ -1,0 +1,364 @@
+"""The function that makes a zero shadow, generated from a type as straight code.
+
+For (State(u, v), u), that is a tuple of a struct with two arrays and one of them:
+
+    def impl(x):
+        table, seen, counters = new_table(3), new_seen(1), np.zeros(2, np.int64)
+        v0 = x[0]                                       first pass: what memory the arrays span
+        if find(seen, counters, identity(v0)) < 0:      (a struct is looked at once)
+            enter(seen, counters, identity(v0), 0)
+            v1 = v0.u; scan(table, counters, extent(v1))
+            ...
+        group(table, counters[0]); counters[:] = 0
+        v4 = x[0]                                       second pass, in the same order: build
+        row = find(seen, counters, identity(v4))
+        if row >= 0:
+            v5 = again(v4, seen[row, 1])
+        else:
+            v5 = new_like(v4); enter(seen, counters, identity(v4), identity(v5))
+            v6 = v4.u; v5.u = shadow_array(v6, *next_place(table, counters, data_address(v6)))
+            ...
+        drop_blocks(table, counters[0])
+        return (v5, v9)
+
+With at most one array nothing can share its memory, so there is no first pass then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.core import cgutils
+from numba.experimental.jitclass.base import imp_dtor
+from numba.extending import intrinsic, overload
+from numba.np.numpy_support import as_dtype
+from numba.typed.listobject import new_list
+
+from splitad.runtime.extents import (
+    COLUMNS,
+    HI,
+    LO,
+    copy_items,
+    data_address,
+    drop_blocks,
+    extent,
+    group,
+    place,
+    shadow_array,
+    zeros_like,
+)
+
+_i64 = ir.IntType(64)
+_LISTS = (types.ListType, types.List)
+_STRUCTS = (types.ClassInstanceType, types.StructRef)
+_REFERENCES = _LISTS + _STRUCTS
+
+
+def zero_function(x: types.Type) -> Callable[[Any], Any]:
+    """The Python function ``impl(x)`` for this type, to be compiled."""
+    text = _Text()
+    with text.block("def impl(x):"):
+        counts = _static_count(x)
+        text.shares = counts is None or counts[0] > 1
+        text.repeats = counts is None or counts[1] > 1
+        if text.shares or text.repeats:
+            arrays, seen = text.count(x)
+            text.line(f"table = np.zeros(({arrays}, {COLUMNS}), np.int64)")
+            text.line(f"seen = np.zeros(({seen}, 2), np.int64)")
+            text.line("counters = np.zeros(2, np.int64)")
+        if text.shares:
+            text.scan("x", x)
+            text.line("group(table, counters[0])")
+            text.line("counters[0] = counters[1] = 0")
+        result = text.build("x", x)
+        if text.shares:
+            text.line("drop_blocks(table, counters[0])")
+        text.line(f"return {result}")
+    scope = _SCOPE | text.constants
+    exec("\n".join(text.lines), scope)
+    return scope["impl"]  # type: ignore[no-any-return]
+
+
+def _parts(x: types.Type) -> list[tuple[str, types.Type]]:
+    """How the parts of a tuple or struct are written after its name, and their types."""
+    if isinstance(x, types.BaseTuple):
+        return [(f"[{k}]", item) for k, item in enumerate(x.types)]
+    fields = x.struct if isinstance(x, types.ClassInstanceType) else x.field_dict
+    return [(f".{name}", typ) for name, typ in fields.items()]
+
+
+def _static_count(x: types.Type) -> tuple[int, int] | None:
+    """How many arrays and structs there are; None where there are lists."""
+    if isinstance(x, _LISTS):
+        return None
+    if isinstance(x, types.Array):
+        return 1, 0
+    arrays, seen = 0, int(isinstance(x, _STRUCTS))
+    if isinstance(x, (types.BaseTuple, *_STRUCTS)):
+        for _, part in _parts(x):
+            inner = _static_count(part)
+            if inner is None:
+                return None
+            arrays, seen = arrays + inner[0], seen + inner[1]
+    return arrays, seen
+
+
+class _Text:
+    """The lines of the function."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.depth = self.names = 0
+        self.shares = self.repeats = True  # there are several arrays; several structs or lists
+        self.constants: dict[str, Any] = {}
+
+    def line(self, text: str) -> None:
+        self.lines.append("    " * self.depth + text)
+
+    @contextmanager
+    def block(self, head: str) -> Iterator[None]:
+        self.line(head)
+        self.depth += 1
+        yield
+        self.depth -= 1
+
+    def name(self, value: str | None = None) -> str:
+        """A new variable, set to `value`."""
+        name = f"v{self.names}"
+        self.names += 1
+        if value is not None:
+            self.line(f"{name} = {value}")
+        return name
+
+    def constant(self, value: Any) -> str:
+        name = f"c{len(self.constants)}"
+        self.constants[name] = value
+        return name
+
+    # ---- how many ----
+
+    def count(self, x: types.Type) -> tuple[str, str]:
+        """Expressions for upper bounds of the numbers of arrays, and of structs and lists."""
+        known = _static_count(x)
+        if known is not None:
+            return str(known[0]), str(known[1])
+        self.line("arrays = seen_ = 0")
+        self.add_count("x", x)
+        return "arrays", "seen_"
+
+    def add_count(self, expr: str, x: types.Type) -> None:
+        known = _static_count(x)
+        if known is not None:
+            if any(known):
+                self.line(f"arrays += {known[0]}; seen_ += {known[1]}")
+        elif not isinstance(x, _LISTS):
+            self.line(f"seen_ += {int(isinstance(x, _STRUCTS))}")
+            for path, part in _parts(x):
+                self.add_count(expr + path, part)
+        else:
+            self.line("seen_ += 1")
+            each = _static_count(x.dtype)
+            if each is not None:
+                self.line(f"arrays += len({expr}) * {each[0]}; seen_ += len({expr}) * {each[1]}")
+                return
+            k = self.name()
+            with self.block(f"for {k} in range(len({expr})):"):
+                self.add_count(self.name(f"{expr}[{k}]"), x.dtype)
+
+    # ---- the first pass ----
+
+    def scan(self, expr: str, x: types.Type) -> None:
+        if isinstance(x, types.Array):
+            self.line(f"scan(table, counters, extent({expr}))")
+        elif isinstance(x, types.BaseTuple):
+            self.scan_parts(expr, x)
+        elif isinstance(x, _REFERENCES):
+            with self.block(f"if find(seen, counters, identity({expr})) < 0:"):
+                self.line(f"enter(seen, counters, identity({expr}), 0)")
+                if isinstance(x, _STRUCTS):
+                    self.scan_parts(expr, x)
+                elif _static_count(x.dtype) != (0, 0):
+                    k = self.name()
+                    with self.block(f"for {k} in range(len({expr})):"):
+                        self.scan(self.name(f"{expr}[{k}]"), x.dtype)
+
+    def scan_parts(self, expr: str, x: types.Type) -> None:
+        for path, part in _parts(x):
+            if _static_count(part) != (0, 0):
+                self.scan(self.name(expr + path), part)
+
+    # ---- the second pass ----
+
+    def build(self, expr: str, x: types.Type) -> str:
+        """The variable that holds the shadow."""
+        if isinstance(x, types.Array):
+            return self.build_array(expr, x)
+        if isinstance(x, types.BaseTuple):
+            items = [self.build(self.name(expr + path), part) for path, part in _parts(x)]
+            listed = "".join(item + ", " for item in items)
+            named = isinstance(x, types.BaseNamedTuple)
+            return self.name((self.constant(x.instance_class) if named else "") + f"({listed})")
+        if isinstance(x, _REFERENCES):
+            return self.build_reference(expr, x)
+        if isinstance(x, (types.Float, types.Complex)):
+            return self.constant(as_dtype(x).type(0))
+        return expr
+
+    def build_array(self, expr: str, x: types.Array) -> str:
+        if self.shares:
+            where = self.name(f"next_place(table, counters, data_address({expr}))")
+            shadow = self.name(f"shadow_array({expr}, {where}[0], {where}[1])")
+        else:
+            shadow = self.name(f"zeros_like({expr})")
+        if not isinstance(x.dtype, (types.Float, types.Complex)):
+            self.line(f"copy_discrete({shadow}, {expr})")
+        return shadow
+
+    def build_reference(self, expr: str, x: types.Type) -> str:
+        shadow = self.name()
+        if not self.repeats:
+            self.fill_reference(shadow, expr, x)
+            return shadow
+        row = self.name(f"find(seen, counters, identity({expr}))")
+        with self.block(f"if {row} >= 0:"):
+            self.line(f"{shadow} = again({expr}, seen[{row}, 1])")
+        with self.block("else:"):
+            self.fill_reference(shadow, expr, x)
+        return shadow
+
+    def fill_reference(self, shadow: str, expr: str, x: types.Type) -> None:
+        if isinstance(x, types.ListType):
+            self.line(f"{shadow} = new_list({self.constant(x.dtype)})")
+        else:
+            self.line(
+                f"{shadow} = {expr}[:0]"
+                if isinstance(x, _LISTS)
+                else f"{shadow} = new_like({expr})"
+            )
+        if self.repeats:
+            self.line(f"enter(seen, counters, identity({expr}), identity({shadow}))")
+        if isinstance(x, _STRUCTS):
+            for path, part in _parts(x):
+                self.line(f"{shadow}{path} = {self.build(self.name(expr + path), part)}")
+            return
+        k = self.name()
+        with self.block(f"for {k} in range(len({expr})):"):
+            self.line(f"{shadow}.append({self.build(self.name(f'{expr}[{k}]'), x.dtype)})")
+
+
+# ---- what the text calls -------------------------------------------------------------------------------
+
+
+@njit
+def scan(table: Any, counters: Any, span: tuple[int, int]) -> None:
+    """Note the extent of one more array."""
+    row = counters[0]
+    counters[0] = row + 1
+    table[row, LO], table[row, HI] = span
+
+
+@njit
+def next_place(table: Any, counters: Any, address: int) -> tuple[int, int]:
+    """Where the shadow of the next array goes."""
+    row = counters[0]
+    counters[0] = row + 1
+    return place(table, row, address)
+
+
+@njit
+def find(seen: Any, counters: Any, identity: int) -> int:
+    """The row of a struct or list, -1 where it was not met yet."""
+    for row in range(counters[1]):
+        if seen[row, 0] == identity:
+            return row
+    return -1
+
+
+@njit
+def enter(seen: Any, counters: Any, identity: int, shadow: int) -> None:
+    """Note a struct or list and its shadow."""
+    row = counters[1]
+    counters[1] = row + 1
+    seen[row, 0], seen[row, 1] = identity, shadow
+
+
+@intrinsic
+def identity(typingctx: Any, value: Any) -> Any:
+    """What identifies a struct or list: the address of its meminfo."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.ptrtoint(context.make_helper(builder, value, args[0]).meminfo, _i64)
+
+    return types.int64(value), codegen
+
+
+def _from_meminfo(context: Any, builder: Any, typ: Any, meminfo: Any) -> Any:
+    value = context.make_helper(builder, typ)
+    value.meminfo = builder.bitcast(meminfo, value.meminfo.type)
+    if isinstance(typ, (types.ClassInstanceType, types.ListType)):
+        data = context.nrt.meminfo_data(builder, meminfo)
+        if isinstance(typ, types.ListType):
+            data = builder.load(builder.bitcast(data, cgutils.voidptr_t.as_pointer()))
+        value.data = builder.bitcast(data, value.data.type)
+    if isinstance(typ, types.List):
+        value.parent = cgutils.get_null_value(value.parent.type)
+    return value._getvalue()
+
+
+@intrinsic
+def again(typingctx: Any, like: Any, identity: Any) -> Any:
+    """One more reference to what `identity` identifies, which is of the same type as `like`."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        meminfo = builder.inttoptr(args[1], cgutils.voidptr_t)
+        value = _from_meminfo(context, builder, like, meminfo)
+        context.nrt.incref(builder, like, value)
+        return value
+
+    return like(like, types.int64), codegen
+
+
+@intrinsic
+def new_like(typingctx: Any, like: Any) -> Any:
+    """A new struct of the same type, all bytes zero; no __init__ runs."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        memory_type = context.get_data_type(like.get_data_type())
+        size = context.get_constant(types.uintp, context.get_abi_sizeof(memory_type))
+        dtor = imp_dtor(context, builder.module, like)
+        meminfo = context.nrt.meminfo_alloc_dtor(builder, size, dtor)
+        cgutils.memset(builder, context.nrt.meminfo_data(builder, meminfo), size, 0)
+        return _from_meminfo(context, builder, like, meminfo)
+
+    return like(like), codegen
+
+
+def copy_discrete(shadow: Any, x: Any) -> None:
+    """Copy what has no cotangent."""
+
+
+@overload(copy_discrete, strict=False)
+def _copy_discrete(shadow: Any, x: Any) -> Any:
+    dtype = x.dtype
+    if isinstance(dtype, (types.Float, types.Complex)):
+        return lambda shadow, x: None
+    if not isinstance(dtype, types.Record):
+        return lambda shadow, x: copy_items(shadow, x)
+    lines = [f"    copy_discrete(shadow[{name!r}], x[{name!r}])" for name in dtype.fields]
+    scope: dict[str, Any] = {"copy_discrete": copy_discrete}
+    exec("\n".join(["def impl(shadow, x):", *lines]), scope)
+    return scope["impl"]
+
+
+_SCOPE: dict[str, Any] = {
+    f.__name__: f
+    for f in (
+        again, copy_discrete, data_address, drop_blocks, enter, extent, find, group, identity,
+        new_like, new_list, next_place, scan, shadow_array, zeros_like,
+    )
+} | {"np": np}  # fmt: skip
