@@ -26,6 +26,8 @@ class Rules(Protocol):
 
     def array_rule(self, fn: Callable[..., Any]) -> Any: ...
 
+    def refusal(self, fn: Callable[..., Any]) -> str | None: ...
+
 
 class ArrayContext:
     """The state of the lowering of array operations in one function.

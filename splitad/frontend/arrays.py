@@ -376,6 +376,24 @@ def _expand_dims(ctx: ArrayContext, args: Sequence[Any], kwargs: Any, type: type
     return getitem(ctx, array, entries, type)
 
 
+def _flip(ctx: ArrayContext, args: Sequence[Any], kwargs: Any, type: types.Type) -> Any:
+    array = materialize(ctx, args[0])
+    backwards = ir.Slice(None, None, ctx.b.intp(-1))
+    return getitem(ctx, array, [backwards] * array.type.ndim, type)
+
+
+def _at_least(ndim: int) -> Callable[[ArrayContext, Sequence[Any], Any, Any], Any]:
+    def convert(ctx: ArrayContext, args: Sequence[Any], kwargs: Any, type: types.Type) -> Any:
+        array = materialize(ctx, args[0]) if len(args) == 1 else None
+        if not is_array(array) or array.type.ndim not in (ndim - 1, ndim):
+            ctx.refuse(f"This form of np.atleast_{ndim}d is not supported.")
+        if array.type.ndim == ndim:
+            return array
+        return getitem(ctx, array, [ir.NewAxis(), *[ir.Slice(None, None, None)] * (ndim - 1)], type)
+
+    return convert
+
+
 def _reshape(ctx: ArrayContext, args: Sequence[Any], kwargs: Any, type: types.Type) -> Any:
     name = "newshape" if "newshape" in kwargs else "shape"
     shape = argument(ctx, args, kwargs, 1, name)
@@ -401,6 +419,9 @@ _SIMPLE: dict[Fn, Callable[[ArrayContext, Sequence[Any], Any, Any], Any]] = {
     np.transpose: _transpose,
     np.reshape: _reshape,
     np.expand_dims: _expand_dims,
+    np.flip: _flip,
+    np.atleast_1d: _at_least(1),
+    np.atleast_2d: _at_least(2),
     np.ravel: _ravel,
     np.real: _real,
     np.imag: _imag,

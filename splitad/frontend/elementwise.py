@@ -190,7 +190,9 @@ def unary(ctx: ArrayContext, fn: Fn, arg: Any, result_type: types.Type) -> LazyM
     return combine(ctx, fn, (arg,), result_type)
 
 
-def combine(ctx: ArrayContext, fn: Fn, args: Sequence[Any], result_type: types.Type) -> LazyMap:
+def combine(
+    ctx: ArrayContext, fn: Fn, args: Sequence[Any], result_type: types.Type
+) -> LazyMap | ir.Operand:
     """An operator or ufunc of arrays and scalars, fused with what is pending in its operands."""
     if fn not in UFUNC_OF and not isinstance(fn, np.ufunc):
         raise NoRuleError(f"{_name(fn)} of arrays has no rule", ctx.b.loc)
@@ -200,14 +202,17 @@ def combine(ctx: ArrayContext, fn: Fn, args: Sequence[Any], result_type: types.T
     return _map(ctx, apply(ctx, fn, [expr_of(arg) for arg in args]), args, result_type)
 
 
-def _map(ctx: ArrayContext, expr: Expr, args: Sequence[Any], type: types.Type) -> LazyMap:
+def _map(
+    ctx: ArrayContext, expr: Expr, args: Sequence[Any], type: types.Type
+) -> LazyMap | ir.Operand:
     arrays = [lazy_of(ctx, arg) for arg in args if not is_scalar(arg)]
-    if not isinstance(type, types.Array):
-        ctx.refuse(f"an elementwise result of type {type}")
+    if not isinstance(type, types.Array):  # of 0-d arrays, Numba makes a scalar
+        (value,) = Elements(ctx, [expr], ()).at((), [expr])
+        return ctx.b.cast(value, type)
     return LazyMap(expr, broadcast(ctx, [array.sizes for array in arrays]), type)
 
 
-def where(ctx: ArrayContext, args: Sequence[Any], result_type: types.Array) -> LazyMap:
+def where(ctx: ArrayContext, args: Sequence[Any], result_type: types.Array) -> LazyMap | ir.Operand:
     """``np.where(cond, x, y)``"""
     cond, x, y = (element_of(arg) for arg in args)
     dtype = result_type.dtype
@@ -229,14 +234,15 @@ def clip(ctx: ArrayContext, args: Sequence[Any], result_type: types.Array) -> La
         if type is None:
             ctx.refuse(f"np.clip of {expr.type} with a bound of type {pair[1].type}")
         expr = Op(fn, pair, type)
-    out = _map(ctx, expr, [arg for arg in args if not is_none(arg)], result_type)
-    mine = lazy_of(ctx, value).sizes
-    if len(mine) != len(out.sizes) or any(
-        not ctx.shapes.same(a, b) for a, b in zip(mine, out.sizes, strict=True)
+    arrays = [lazy_of(ctx, arg) for arg in args if not is_none(arg) and not is_scalar(arg)]
+    sizes = broadcast(ctx, [array.sizes for array in arrays])
+    mine = arrays[0].sizes
+    if len(mine) != len(sizes) or any(
+        not ctx.shapes.same(a, b) for a, b in zip(mine, sizes, strict=True)
     ):
         # Numba would write over the end of its result if a bound were the larger array.
         ctx.refuse("np.clip with bounds that are arrays of another shape")
-    return LazyMap(converted(expr, result_type.dtype), out.sizes, result_type)
+    return LazyMap(converted(expr, result_type.dtype), sizes, result_type)
 
 
 def astype(ctx: ArrayContext, value: Any, result_type: types.Array) -> LazyMap:
