@@ -25,7 +25,7 @@ Maker = Callable[[ArrayContext, Sequence[Any], Mapping[str, Any], types.Array], 
 
 def sizes_of(ctx: ArrayContext, shape: Any) -> Sizes:
     """A shape argument, an integer or a tuple of them, as sizes."""
-    items = shape.items if isinstance(shape, TupleVal) else (shape,)
+    items: tuple[Any, ...] = shape.items if isinstance(shape, TupleVal) else (shape,)
     if not all(is_scalar(item) for item in items):
         ctx.refuse("A shape that is not an integer or a tuple of integers.")
     return tuple(ctx.shapes.intp(item) for item in items)

@@ -22,7 +22,7 @@ from splitad.frontend import elementwise
 from splitad.frontend.allocation import MAKERS, argument, copy, filled
 from splitad.frontend.array_context import ArrayContext, is_array, is_scalar
 from splitad.frontend.draws import draw, is_random
-from splitad.frontend.elements import LazyMap, lazy_of, materialize
+from splitad.frontend.elements import LazyMap, is_array_like, lazy_of, materialize
 from splitad.frontend.elementwise import inplace_binop, into
 from splitad.frontend.indexing import (
     RecordVal,
@@ -34,7 +34,7 @@ from splitad.frontend.indexing import (
     setitem,
 )
 from splitad.frontend.joining import JOINS
-from splitad.frontend.reductions import REDUCTIONS, is_array_like, size_of
+from splitad.frontend.reductions import REDUCTIONS, size_of
 from splitad.frontend.values import NONE, PyVal, TupleVal, is_none
 from splitad.ir import nodes as ir
 from splitad.ir.types import signature
@@ -384,7 +384,7 @@ def _flip(ctx: ArrayContext, args: Sequence[Any], kwargs: Any, type: types.Type)
 
 def _at_least(ndim: int) -> Callable[[ArrayContext, Sequence[Any], Any, Any], Any]:
     def convert(ctx: ArrayContext, args: Sequence[Any], kwargs: Any, type: types.Type) -> Any:
-        array = materialize(ctx, args[0]) if len(args) == 1 else None
+        array: Any = materialize(ctx, args[0]) if len(args) == 1 else None
         if not is_array(array) or array.type.ndim not in (ndim - 1, ndim):
             ctx.refuse(f"This form of np.atleast_{ndim}d is not supported.")
         if array.type.ndim == ndim:

@@ -14,7 +14,7 @@ from typing import Any, Union
 
 from numba.core import types
 
-from splitad.frontend.array_context import ArrayContext, Index
+from splitad.frontend.array_context import ArrayContext, Index, is_array
 from splitad.frontend.shapes import ONE
 from splitad.frontend.state import cast_literal
 from splitad.ir import nodes as ir
@@ -91,6 +91,10 @@ def converted(expr: Expr, type: types.Type) -> Expr:
         if folded is not None:
             return Scalar(ir.Lit(folded, type))
     return Convert(expr, type)
+
+
+def is_array_like(value: Any) -> bool:
+    return isinstance(value, LazyMap) or is_array(value)
 
 
 def lazy_of(ctx: ArrayContext, value: Any) -> LazyMap:

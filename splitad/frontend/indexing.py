@@ -222,7 +222,7 @@ def drop_leading(ctx: ArrayContext, source: LazyMap, ndim: int) -> LazyMap:
         return source
     array = materialize(ctx, source)
     extra = len(source.sizes) - ndim
-    entries: list[Entry] = [ctx.b.intp(0)] * extra + [FULL] * ndim
+    entries: list[Entry] = [*[ctx.b.intp(0)] * extra, *[FULL] * ndim]
     return lazy_of(ctx, basic_view(ctx, array, entries))
 
 
@@ -291,7 +291,7 @@ class _Picked:
         self.is_mask = isinstance(self.selector.type.dtype, types.Boolean)
         if self.is_mask and self.selector.type.ndim != 1:
             ctx.refuse("A mask with more than one dimension.", "Write loops, or use np.where.")
-        rest = [FULL if i == where else entry for i, entry in enumerate(entries)]
+        rest: list[Entry] = [FULL if i == where else entry for i, entry in enumerate(entries)]
         self.view = basic_view(ctx, array, rest)
         kept = [isinstance(entry, (ir.Slice, ir.NewAxis)) for entry in rest[:where]]
         self.axis = sum(kept)

@@ -12,7 +12,14 @@ from numba.core import types
 from splitad.frontend.allocation import argument
 from splitad.frontend.array_context import ArrayContext, Index
 from splitad.frontend.broadcast import Sizes
-from splitad.frontend.elements import Elements, LazyMap, converted, element_of, lazy_of
+from splitad.frontend.elements import (
+    Elements,
+    LazyMap,
+    converted,
+    element_of,
+    is_array_like,
+    lazy_of,
+)
 from splitad.frontend.values import TupleVal
 from splitad.ir import nodes as ir
 
@@ -54,8 +61,9 @@ def _parts(ctx: ArrayContext, args: Sequence[Any], name: str) -> list[LazyMap]:
     if not isinstance(given, TupleVal) or not given.items:
         ctx.refuse(f"np.{name} of something else than a tuple of arrays.")
     parts = []
-    for item in given.items:
-        if not isinstance(getattr(item, "type", None), types.Array) or item.type.ndim == 0:
+    items: tuple[Any, ...] = given.items
+    for item in items:
+        if not is_array_like(item) or item.type.ndim == 0:
             ctx.refuse(f"np.{name} of something else than a tuple of arrays.")
         parts.append(lazy_of(ctx, item))
     return parts

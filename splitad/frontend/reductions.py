@@ -15,7 +15,7 @@ from numba.core import types
 
 from splitad.frontend.allocation import constant
 from splitad.frontend.array_context import ArrayContext, Index
-from splitad.frontend.elements import Elements, LazyMap, element_of, lazy_of, materialize
+from splitad.frontend.elements import Elements, element_of, lazy_of, materialize
 from splitad.ir import nodes as ir
 from splitad.ir.types import scalar_result
 
@@ -240,9 +240,3 @@ REDUCTIONS: dict[Any, Reduction] = {
     np.cumsum: cumsum,
     np.cumprod: cumprod,
 }
-
-
-def is_array_like(value: Any) -> bool:
-    return isinstance(value, LazyMap) or (
-        isinstance(value, ir.Var) and isinstance(value.type, types.Array)
-    )
