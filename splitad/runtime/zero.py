@@ -1,6 +1,7 @@
 """make_zero: a shadow of zeros for a value as it is now.
 
     make_zero(x)        in Python and in njit code
+    zeros_as(x)         in njit code; the same, but no element of an array is read (integers become 0)
 
 arrays                     zeros of the same shape and dtype, C or Fortran order as x; x[::2] gives a C array
 integers, bools            as they are, alone and in arrays, in record arrays field by field: they have no
@@ -138,3 +139,14 @@ def _compiled(x: Any) -> Any:
 @overload(make_zero, strict=False)
 def _make_zero(x: Any) -> Any:
     return zero_function(types.unliteral(x))
+
+
+def zeros_as(x: Any) -> Any:
+    """As make_zero, in njit code only, for arrays of which only the layout is known: their memory may be gone,
+    so no element is read, and integer elements are zeros too."""
+    raise NotImplementedError
+
+
+@overload(zeros_as, strict=False)
+def _zeros_as(x: Any) -> Any:
+    return zero_function(types.unliteral(x), reads=False)

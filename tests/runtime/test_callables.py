@@ -17,7 +17,7 @@ from numba import njit, typed, types
 from numba.core.errors import NumbaWarning
 from numba.experimental import jitclass
 
-from splitad.errors import NotDifferentiableError, ShadowError, SplitadError, TapeLimitError
+from splitad.errors import SplitadError, TapeLimitError
 from splitad.runtime import pairs
 from splitad.tape import ops
 from tests.leaks import held, no_leak
@@ -409,42 +409,3 @@ def test_numba_does_not_cache_a_caller(tmp_path: Path) -> None:
     done = subprocess.run(run, capture_output=True, text=True, check=True)
     assert done.stderr.count(NumbaWarning.__name__) == 3
     assert not list(tmp_path.rglob("*.nbc"))
-
-
-@pytest.mark.parametrize("result, given, cast", [
-    (types.float64, 1, 1.0), (types.float32, 0.1, np.float32(0.1)), (types.complex64, 1.0, np.complex64(1)),
-    (types.complex128, 2, 2 + 0j), (types.int64, None, None), (types.none, None, None),
-    (types.UniTuple(types.float64, 2), (1, 2), (1.0, 2.0)),
-    (types.Tuple((types.float32, types.int64)), (1, None), (1.0, None)),
-])  # fmt: skip
-def test_result_bar_is_cast(result: Any, given: Any, cast: Any) -> None:
-    got = pairs._bar_caster(result)(given)
-    assert got == cast and type(got) is type(cast)
-    typ = pairs.cotangent_type(result, numba.typeof(given))
-    assert typ == numba.typeof(cast) or isinstance(result, types.Tuple)
-
-
-def test_result_bar_arrays_are_cast_in_python() -> None:
-    cast = pairs._bar_caster(types.float32[:])
-    same = np.ones(3, np.float32)
-    assert cast(same) is same
-    assert cast(np.ones(3)).dtype == np.float32 and cast([1, 2]).dtype == np.float32
-    with pytest.raises(ShadowError):
-        cast(np.ones((3, 3)))
-    with pytest.raises(ShadowError):
-        cast(np.ones(3) * 1j)
-
-
-def test_result_bar_that_does_not_fit() -> None:
-    with pytest.raises(NotDifferentiableError, match="int64 has no cotangent"):
-        pairs._bar_caster(types.int64)(1.0)
-    with pytest.raises(NotDifferentiableError, match="int64 has no cotangent"):
-        pairs.cotangent_type(types.int64, types.float64)
-    for result, given in [
-        (types.float64, 1j), (types.float64, X), (types.UniTuple(types.float64, 2), (1.0,)),
-        (types.UniTuple(types.float64, 2), 1.0),
-    ]:  # fmt: skip
-        with pytest.raises(ShadowError, match="no cotangent of a result that is"):
-            pairs._bar_caster(result)(given)
-        with pytest.raises(ShadowError, match="no cotangent of a result that is"):
-            pairs.cotangent_type(result, numba.typeof(given))

@@ -11,7 +11,7 @@ from numba import float64, int64, njit, typed, types
 from numba.experimental import jitclass, structref
 
 from splitad.runtime import zero
-from splitad.runtime.zero import make_zero
+from splitad.runtime.zero import make_zero, zeros_as
 from tests.leaks import no_leak
 
 Point = namedtuple("Point", "x y")
@@ -291,3 +291,15 @@ def test_nothing_leaks() -> None:
 def test_plain_values_need_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(zero, "_compiled", None)
     make_zero((np.ones(3), 1.0, [np.ones(2)]))
+
+
+def test_zeros_as_reads_no_element() -> None:
+    @njit
+    def of_layout(x):
+        return zeros_as(x)
+
+    x = np.ones(3, [("k", "i4"), ("x", "f8")])
+    a, n, r = of_layout((np.ones((2, 3)), np.ones(2, np.int64), x))
+    assert (
+        a.shape == (2, 3) and not a.any() and not n.any() and not r["k"].any() and not r["x"].any()
+    )
