@@ -142,8 +142,8 @@ def _make_zero(x: Any) -> Any:
 
 
 def zeros_as(x: Any) -> Any:
-    """As make_zero, in njit code only, for arrays of which only the layout is known: their memory may be gone,
-    so no element is read, and integer elements are zeros too."""
+    """As make_zero, in njit code only, for arrays of which only the layout is known: their memory may be
+    gone, so no element is read, and integer elements are zeros too."""
     raise NotImplementedError
 
 
