@@ -8,7 +8,7 @@ from typing import Any
 
 from numba.core import types
 
-from splitad.frontend import arrays, merge, operators, scalars, structs
+from splitad.frontend import arrays, lists, merge, operators, scalars, structs
 from splitad.frontend.constants import constant, tuple_type
 from splitad.frontend.control import range_of, trip_count
 from splitad.frontend.overloads import implementation
@@ -16,6 +16,7 @@ from splitad.frontend.pending import is_arrayish
 from splitad.frontend.state import Context, describe
 from splitad.frontend.values import (
     NONE,
+    GrowVal,
     ListVal,
     RangeVal,
     TupleVal,
@@ -67,6 +68,8 @@ def _len(c: Context, args: list[Any], kwargs: Any, type: Any, name: str) -> Any:
     (value,) = args
     if isinstance(value, (TupleVal, ListVal)):
         return c.b.intp(len(value.items))
+    if isinstance(value, GrowVal):
+        return lists.length(c, value)
     if isinstance(value, RangeVal):
         zero = ir.Lit(0, value.length.type)
         return c.cast(scalars.prim(c, max, zero, value.length), types.intp, name)
@@ -159,7 +162,9 @@ def _getattr(c: Context, args: list[Any], kwargs: Any, type: Any, name: str) -> 
 def _extremum(fn: Callable[..., Any]) -> Handler:
     def handler(c: Context, args: list[Any], kwargs: Any, type: Any, name: str) -> Any:
         """Folded from the left, as Numba does it: the first of equals wins."""
-        values: list[Any] = list(args[0].items) if len(args) == 1 and isinstance(args[0], TupleVal) else args
+        values: list[Any] = (
+            list(args[0].items) if len(args) == 1 and isinstance(args[0], TupleVal) else args
+        )
         if len(values) < 2 or not all(map(is_scalar, values)):
             return (
                 NotImplemented
@@ -202,6 +207,8 @@ def _truediv(c: Context, args: list[Any], kwargs: Any, type: Any, name: str) -> 
 
 @handles(sum)
 def _sum(c: Context, args: list[Any], kwargs: Any, type: Any, name: str) -> Any:
+    if isinstance(value := lists.grown(c, args[0]), GrowVal):
+        return lists.total(c, value, args[1] if len(args) > 1 else None, type)
     if not isinstance(args[0], TupleVal):
         return NotImplemented
     total: Any = args[1] if len(args) > 1 else c.b.intp(0)

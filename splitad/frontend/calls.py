@@ -13,13 +13,14 @@ from numba.core import types
 from numba.experimental.structref import StructRefProxy
 
 from splitad.errors import NoRuleError, SplitadError
-from splitad.frontend import arrays, builtin_calls, merge, scalars, structs
+from splitad.frontend import arrays, builtin_calls, lists, merge, scalars, structs
 from splitad.frontend.constants import constant
 from splitad.frontend.inline import inline
 from splitad.frontend.pending import is_arrayish, settle, take
 from splitad.frontend.state import Context, describe
 from splitad.frontend.values import (
     NONE,
+    GrowVal,
     ListVal,
     MethodVal,
     PyVal,
@@ -89,10 +90,8 @@ def method(
         return arrays.method(c.arrays, owner, bound.name, args, kwargs, type)
     if is_scalar(owner) and bound.name in ("conjugate", "conj") and not args:
         return scalars.prim(c, np.conj, owner, type=type, name=name)  # type: ignore[arg-type]
-    if isinstance(owner, ListVal):
-        c.refuse(
-            f"Lists are not supported yet (`.{bound.name}`).", "Use an array of the final length."
-        )
+    if isinstance(owner, GrowVal):
+        return lists.method(c, owner, bound.name, settled(c, args))
     c.refuse(f"The method `{bound.name}` of {describe(owner)} is not supported.")
 
 
@@ -128,6 +127,13 @@ def function(
         c.refuse(refusal)
     if _is_random(fn):
         return _random(c, fn, args, kwargs, type, name)
+    if any(isinstance(arg, GrowVal) for arg in args):
+        if fn in (np.array, np.asarray) and not isinstance(type, types.List):
+            return lists.to_array(c, args[0], type)
+        if not _has_source(fn):
+            c.refuse(
+                f"{describe(PyVal(fn))} of a list is not supported.", "Make it an array first."
+            )
     if isinstance(type, types.Array) or any(map(_touches_arrays, [*args, *kwargs.values()])):
         if _hashable(fn) and arrays.handles(c.arrays, fn, args, kwargs):
             return arrays.call(c.arrays, fn, args, kwargs, type)
@@ -229,6 +235,13 @@ def _random(
     """A draw; it is made once, in the forward."""
     if kwargs:
         c.refuse(f"Keyword arguments of {fn.__name__} are not supported.", "Pass them by position.")
+    if any(isinstance(arg, GrowVal) for arg in args):
+        if fn in (np.array, np.asarray) and not isinstance(type, types.List):
+            return lists.to_array(c, args[0], type)
+        if not _has_source(fn):
+            c.refuse(
+                f"{describe(PyVal(fn))} of a list is not supported.", "Make it an array first."
+            )
     if isinstance(type, types.Array) or any(map(_touches_arrays, args)):
         return arrays.call(c.arrays, fn, args, kwargs, type)  # type: ignore[no-any-return]
     for arg in args:

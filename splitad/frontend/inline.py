@@ -8,6 +8,7 @@ from typing import Any
 
 from numba.core import types
 
+from splitad.frontend import lists
 from splitad.frontend.constants import constant
 from splitad.frontend.pending import shape_of
 from splitad.frontend.read import read
@@ -28,6 +29,7 @@ def inline(
     pyfunc = normal.pyfunc
     if pyfunc in c.active_calls:
         c.refuse("Recursive calls are not supported yet.", "Write it as a loop.")
+    args = [lists.grown(c, arg) for arg in args]
     values, kinds = bind_arguments(c, pyfunc, args, kwargs)
     flags = flags_of(c, fn, pyfunc)
     typing = _typed(normal, tuple(kinds))

@@ -16,6 +16,7 @@ from splitad.frontend import (
     arrays,
     calls,
     control,
+    lists,
     merge,
     naming,
     operators,
@@ -167,6 +168,11 @@ def bind(c: Context, name: str, value: Any, type: types.Type | None) -> None:
     if isinstance(value, arrays.LazyMap):
         if name not in shape_of(c.frame.normal).once:
             value = arrays.materialize(c.arrays, value, name if not is_temp(name) else "a")
+    elif isinstance(value, ListVal):
+        if name not in shape_of(c.frame.normal).once:
+            if value.type is None:
+                value = ListVal(value.items, lists.type_by_use(c, name))
+            value = lists.grown(c, value)
     else:
         value = c.conform(value, type, name)
     if isinstance(value, ir.Var) and not is_temp(name) and c.b.bases[value.name] in _GENERIC:
@@ -285,7 +291,7 @@ def expression(c: Context, node: ast.expr, type: types.Type | None, name: str) -
         case ast.Attribute(value=owner, attr=attr):
             return structs.attribute(c, scalars.name_value(c, owner), attr, type, name)
         case ast.Subscript(value=owner, slice=index):
-            return subscripts.getitem(c, owner, index, type, name)
+            return subscripts.getitem(c, owner, index, type, name, getattr(node, "iterates", False))
         case ast.Tuple(elts=items):
             values = tuple(scalars.name_value(c, item) for item in items)
             kind = type if isinstance(type, types.BaseTuple) else tuple_type(values)

@@ -8,7 +8,7 @@ from typing import TypeGuard
 from numba.core import types
 
 from splitad.frontend.state import Context
-from splitad.frontend.values import ListVal, OpaqueVal, PyVal, StructVal, TupleVal, Value
+from splitad.frontend.values import GrowVal, ListVal, OpaqueVal, PyVal, StructVal, TupleVal, Value
 from splitad.ir import nodes as ir
 from splitad.ir.types import unify
 
@@ -60,7 +60,7 @@ def same(a: Value | None, b: Value | None) -> bool:
         return len(a.items) == len(b.items) and all(map(same, a.items, b.items))
     if isinstance(a, ir.Var) and isinstance(b, ir.Var):
         return a.name == b.name
-    if isinstance(a, (ir.Lit, StructVal, PyVal)):
+    if isinstance(a, (ir.Lit, StructVal, GrowVal, PyVal)):
         return type(a) is type(b) and a == b
     return False
 
@@ -112,7 +112,7 @@ def _hint(a: Value, b: Value) -> str:
         return (
             "A value that is sometimes None is not supported: use a number with a flag beside it."
         )
-    if isinstance(a, StructVal) or isinstance(b, StructVal):
+    if isinstance(a, (StructVal, GrowVal)) or isinstance(b, (StructVal, GrowVal)):
         return (
             "Which object a name means must not depend on the path; choose between fields instead."
         )

@@ -8,11 +8,11 @@ from typing import Any
 
 from numba.core import types
 
-from splitad.frontend import arrays, merge, scalars, structs
+from splitad.frontend import arrays, lists, merge, scalars, structs
 from splitad.frontend.constants import constant, tuple_type
 from splitad.frontend.pending import is_arrayish, take
 from splitad.frontend.state import Context, describe
-from splitad.frontend.values import ListVal, StructVal, TupleVal, Value, is_lit
+from splitad.frontend.values import GrowVal, ListVal, StructVal, TupleVal, Value, is_lit
 from splitad.ir import nodes as ir
 
 
@@ -24,6 +24,8 @@ def binary(c: Context, fn: Any, left: Any, right: Any, type: types.Type | None, 
         return TupleVal(items, type if type is not None else tuple_type(items))  # type: ignore[arg-type]
     if isinstance(left, StructVal) or isinstance(right, StructVal):
         return structs.operator_method(c, fn, left, right)
+    if isinstance(left, (GrowVal, ListVal)):
+        return _list_operator(c, fn, lists.grown(c, left), lists.grown(c, right))
     if isinstance(left, TupleVal) and is_lit(right) and fn is operator.mul:
         items = left.items * right.value
         return TupleVal(items, tuple_type(items))  # type: ignore[arg-type]
@@ -32,6 +34,14 @@ def binary(c: Context, fn: Any, left: Any, right: Any, type: types.Type | None, 
     if merge.is_slot(left) and merge.is_slot(right):
         return scalars.binary(c, fn, left, right, type or left.type, name)
     c.refuse(f"{describe(left)} and {describe(right)} are operands of an operator here.")
+
+
+def _list_operator(c: Context, fn: Any, left: GrowVal, right: Any) -> Value:
+    if fn is operator.mul and merge.is_slot(right):
+        return lists.times(c, left, right)
+    if fn is operator.add and isinstance(right, GrowVal):
+        return lists.plus(c, left, right)
+    c.refuse("This operator on lists is not supported.")
 
 
 def unary(c: Context, fn: Any, arg: Any, type: types.Type | None, name: str) -> Any:

@@ -13,7 +13,16 @@ from numba.core import types
 from splitad.errors import UnsupportedError
 from splitad.frontend.array_context import ArrayContext
 from splitad.frontend.normal import NormalFunction
-from splitad.frontend.values import NONE, ListVal, OpaqueVal, PyVal, StructVal, TupleVal, Value
+from splitad.frontend.values import (
+    NONE,
+    GrowVal,
+    ListVal,
+    OpaqueVal,
+    PyVal,
+    StructVal,
+    TupleVal,
+    Value,
+)
 from splitad.ir import nodes as ir
 from splitad.ir.types import type_of
 
@@ -110,6 +119,10 @@ class Context:
         self.objects.append(type)
         return StructVal(len(self.objects) - 1, type)
 
+    def new_list(self, type: types.Type) -> GrowVal:
+        self.objects.append(type)
+        return GrowVal(len(self.objects) - 1, type)
+
     @contextmanager
     def within(self, frame: Frame) -> Iterator[None]:
         before, self.frame = self.frame, frame
@@ -178,7 +191,7 @@ class Context:
         match value:
             case ir.Lit(value=int() | str() as constant, type=kind) if kind in _LITERAL:
                 return types.literal(constant)
-            case ir.Lit() | ir.Var() | StructVal() | OpaqueVal() | TupleVal():
+            case ir.Lit() | ir.Var() | StructVal() | GrowVal() | OpaqueVal() | TupleVal():
                 return value.type
             case ListVal() if value.type is not None:
                 return value.type
@@ -247,7 +260,7 @@ def describe(value: Value) -> str:
             return f"{module.replace('numpy', 'np')}.{name}" if module.startswith("numpy") else name
         case ir.Var() | ir.Lit() | TupleVal() | StructVal() | OpaqueVal():
             return f"A value of type {value.type}"
-        case ListVal():
+        case ListVal() | GrowVal():
             return "A list"
     return f"A {type(value).__name__.removesuffix('Val').lower()}"
 

@@ -21,6 +21,7 @@ from splitad.frontend.pending import is_arrayish
 from splitad.frontend.state import Context, describe, tuple_types
 from splitad.frontend.values import (
     NONE,
+    GrowVal,
     MethodVal,
     OpaqueVal,
     PyVal,
@@ -142,6 +143,8 @@ def attribute(c: Context, owner: Any, name: str, type: types.Type | None, hint: 
         return c.freeze(constant(getattr(owner.value, name)))
     if isinstance(owner, StructVal):
         return _struct_attribute(c, owner, name)
+    if isinstance(owner, GrowVal):
+        return MethodVal(owner, name)
     if isinstance(owner, TupleVal) and isinstance(owner.type, types.BaseNamedTuple):
         fields = owner.type.fields
         if name in fields:

@@ -8,17 +8,33 @@ from typing import Any
 
 from numba.core import types
 
-from splitad.frontend import arrays, control, merge, scalars
+from splitad.frontend import arrays, control, lists, merge, scalars
 from splitad.frontend.constants import tuple_type
 from splitad.frontend.pending import is_arrayish, take
 from splitad.frontend.state import Context, describe
-from splitad.frontend.values import NONE, TRUE, ListVal, PyVal, RangeVal, TupleVal, Value, is_lit
+from splitad.frontend.values import (
+    NONE,
+    TRUE,
+    GrowVal,
+    ListVal,
+    PyVal,
+    RangeVal,
+    TupleVal,
+    Value,
+    is_lit,
+)
 from splitad.ir import nodes as ir
 
 
 def getitem(
-    c: Context, owner: ast.expr, index: ast.expr, type: types.Type | None, name: str
+    c: Context,
+    owner: ast.expr,
+    index: ast.expr,
+    type: types.Type | None,
+    name: str,
+    within: bool = False,
 ) -> Any:
+    """``owner[index]``; within: a loop over the owner, so that the index is one."""
     base = take(c, owner)
     if is_arrayish(base):
         return arrays.getitem(c.arrays, base, entries(c, index), type)
@@ -28,6 +44,10 @@ def getitem(
             return arrays.get_field(c.arrays, base, field.value)  # type: ignore[union-attr]
     if isinstance(base, (TupleVal, ListVal)):
         return tuple_item(c, base, index, type, name)
+    if isinstance(base, GrowVal):
+        if isinstance(index, ast.Slice):
+            c.refuse("A slice of a list is not supported.", "Use an array.")
+        return lists.getitem(c, base, scalars.operand(c, index), within)
     if isinstance(base, RangeVal):
         k = scalars.operand(c, index)
         kind = base.start.type
@@ -131,8 +151,11 @@ def setitem(c: Context, target: ast.Subscript, value: ast.expr, writeback: bool)
         if is_lit(field) and isinstance(field.value, str):  # type: ignore[union-attr]
             arrays.set_field(c.arrays, base, field.value, new)  # type: ignore[union-attr]
             return
-    if isinstance(base, ListVal):
-        c.refuse("Assigning to an item of a list is not supported yet.", "Use an array.")
+    if isinstance(base, GrowVal):
+        if isinstance(target.slice, ast.Slice):
+            c.refuse("Assigning to a slice of a list is not supported.", "Use an array.")
+        lists.setitem(c, base, scalars.operand(c, target.slice), new)
+        return
     c.refuse(f"Assigning to an item of {describe(base)} is not supported.")
 
 

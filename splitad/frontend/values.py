@@ -24,7 +24,7 @@ class TupleVal:
 
 @dataclass(frozen=True, eq=False)
 class ListVal:
-    """A list display whose items are known: only as an argument (``np.array([x, y])``), never changed."""
+    """A list display that is used once, as an argument (``np.array([x, y])``): it is never changed."""
 
     items: tuple[Value, ...]
     type: types.Type | None
@@ -33,6 +33,14 @@ class ListVal:
 @dataclass(frozen=True)
 class StructVal:
     """A jitclass or structref instance; its fields live in the state under (oid, field)."""
+
+    oid: int
+    type: types.Type = field(compare=False)
+
+
+@dataclass(frozen=True)
+class GrowVal:
+    """A list; its arrays and its length live in the state, like the fields of an object."""
 
     oid: int
     type: types.Type = field(compare=False)
@@ -75,7 +83,7 @@ class OpaqueVal:
 
 
 Value = Union[
-    ir.Var, ir.Lit, ir.Slice, TupleVal, ListVal, StructVal, PyVal, MethodVal, RangeVal, OpaqueVal
+    ir.Var, ir.Lit, ir.Slice, TupleVal, ListVal, GrowVal, StructVal, PyVal, MethodVal, RangeVal, OpaqueVal
 ]  # LazyMap of arrays.py is one more, in compiler temporaries only
 
 NONE = ir.Lit(None, types.none)

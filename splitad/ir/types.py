@@ -74,7 +74,10 @@ def _is_operator(fn: Callable[..., Any]) -> bool:
 
 def type_of(value: object) -> types.Type:
     """Numba's type of a Python value; raises ValueError or a NumbaError where it has none."""
-    found: types.Type = numba.typeof(value)
+    try:
+        found: types.Type = numba.typeof(value)
+    except ValueError:  # a function that Numba knows by name only
+        found = cpu_target.typing_context.resolve_value_type(value)
     return found
 
 

@@ -1033,3 +1033,63 @@ def array_functions(x, n):
     w = np.array([1.0, x[0], n])
     v = np.where(x > 0, x, -x)
     return y, w, v, np.abs(x), np.arange(n), np.linspace(0.0, 1.0, 5)
+
+
+# ---- lists ---------------------------------------------------------------------------------------------------
+
+
+@program((4, xs()), (0, xs()), (30, xs(40)))
+def growing_lists(n, x):
+    a = []
+    for i in range(n):
+        if x[i] > 1.0:
+            continue
+        a.append(x[i] * 2)
+    b = a
+    b.append(7.0)
+    a[0] = -a[-1] + 0.5
+    s = 0.0
+    for v in a:
+        s += v * len(b)
+    return s, np.array(a), a[len(a) - 1]
+
+
+@program((xs(),), (xs(12),))
+def comprehensions(x):
+    a = [v * 2 for v in x if v > 0]
+    b = np.array([v * v + 1 for v in x])
+    c = [(i, v) for i, v in enumerate(x)]
+    s = 0.0
+    for i, v in c:
+        s += i * v
+    d = [[i * j for i in range(3)][1] for j in range(4)]
+    return sum(a), b, s, len(c), sum(d)
+
+
+@njit
+def fill(values, x, n):
+    for k in range(n):
+        values.append(x / (k + 1))
+    return len(values)
+
+
+@program((2.0, 3), (2.0, 20))
+def list_in_callee(x, n):
+    values = [1.0, 2.0]
+    m = fill(values, x, n)
+    zeros = [0.0] * n
+    zeros[1] = x
+    both = zeros + values
+    both.extend(values)
+    last = both.pop()
+    while len(both) > 3:
+        both.pop()
+    return m, values[-1], sum(zeros), len(both), last, both[1]
+
+
+@program((3, 2), (3, 5), (3, -9), (0, 0))
+def list_errors(n, k):
+    a = [1.5, 2.5, 3.5]
+    for i in range(3 - n):
+        a.pop()
+    return a[k]

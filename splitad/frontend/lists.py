@@ -1,0 +1,282 @@
+"""Lists that the function makes itself: arrays that grow, and a length.
+
+    a = []                  a.data = empty(8)      a.len = 0
+    a.append(x)             if a.len == a.data.shape[0]: a.data = a bigger copy
+                            a.data[a.len] = x      a.len += 1
+
+Both live in the state like the fields of an object, so loops carry them and branches merge them.  A list of
+tuples has one array for each number in a tuple.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from typing import Any
+
+from numba.core import types
+
+from splitad.frontend import merge, scalars
+from splitad.frontend.control import choose
+from splitad.frontend.state import Context
+from splitad.frontend.values import NONE, GrowVal, ListVal, Value, is_none, is_scalar
+from splitad.ir import nodes as ir
+from splitad.ir.types import type_of, unify
+
+_FIRST = 8  # capacity of a list that gets its first item
+_LIMITS = (
+    "Only lists of numbers, or of tuples of numbers, made in the function itself are supported."
+)
+
+
+def make(
+    c: Context, items: tuple[Value, ...], type: types.Type | None, room: Any = None
+) -> GrowVal:
+    """A new list with these items; room: its capacity, if that is known."""
+    if not isinstance(type, (types.List, types.ListType)):
+        c.refuse("The type of this list is not known.", _LIMITS)
+    made = c.new_list(type)
+    template = _template(c, made)
+    size = room if room is not None else c.b.intp(max(len(items), _FIRST))
+    for k, slot in enumerate(merge.slots(template)):
+        kind = types.Array(types.unliteral(slot.type), 1, "C")
+        c.heap[(made.oid, f"data{k}")] = c.arrays.alloc((size,), kind, name="items")
+    c.heap[(made.oid, "len")] = c.b.intp(len(items))
+    for k, item in enumerate(items):
+        _store(c, made, c.b.intp(k), item)
+    return made
+
+
+def type_by_use(c: Context, name: str) -> types.Type | None:
+    """The type of the list `name` by what is appended to it.
+
+    Numba replaces ``np.array([... for ...])`` by a loop that fills the array, and types no list.
+    """
+    stmts = [s for top in c.frame.normal.body for s in ast.walk(top) if isinstance(s, ast.stmt)]
+    methods: set[str] = set()
+    kinds: list[types.Type] = []
+    for stmt in stmts:
+        match stmt:
+            case ast.Assign(
+                targets=[ast.Name(id=bound)],
+                value=ast.Attribute(value=ast.Name(id=owner), attr="append"),
+            ) if owner == name:
+                methods.add(bound)
+            case ast.Expr(value=ast.Call(func=ast.Name(id=called), args=[item])) if (
+                called in methods
+            ):
+                kinds += _types_of(c, item, stmts)
+    kind = unify(kinds) if kinds else None
+    return None if kind is None else types.List(kind)
+
+
+def _types_of(c: Context, item: ast.expr, stmts: list[ast.stmt]) -> list[types.Type]:
+    if isinstance(item, ast.Constant):
+        return [type_of(item.value)]
+    assert isinstance(item, ast.Name)
+    found = [c.frame.typing.type_of(stmt, item.id) for stmt in stmts]
+    return [types.unliteral(kind) for kind in found if kind is not None]
+
+
+def grown(c: Context, value: Any) -> Any:
+    """A list display as a list that can be changed; other values as they are."""
+    return make(c, value.items, value.type) if isinstance(value, ListVal) else value
+
+
+def _template(c: Context, owner: GrowVal) -> Value:
+    found = c.undefined(owner.type.dtype)
+    kinds = [types.unliteral(slot.type) for slot in merge.slots(found)]
+    numbers = all(isinstance(kind, (types.Number, types.Boolean)) for kind in kinds)
+    if found is None or not kinds or not numbers:
+        c.refuse(f"A list of {owner.type.dtype} is not supported.", _LIMITS)
+    return found
+
+
+def length(c: Context, owner: GrowVal) -> ir.Operand:
+    value = c.heap[(owner.oid, "len")]
+    assert isinstance(value, (ir.Var, ir.Lit))
+    return value
+
+
+def _data(c: Context, owner: GrowVal) -> list[ir.Var]:
+    found: list[ir.Var] = []
+    while (key := (owner.oid, f"data{len(found)}")) in c.heap:
+        array = c.heap[key]
+        assert isinstance(array, ir.Var)
+        found.append(array)
+    return found
+
+
+def _store(c: Context, owner: GrowVal, k: ir.Operand, item: Value) -> None:
+    item = c.conform(item, owner.type.dtype)
+    for array, slot in zip(_data(c, owner), merge.slots(item), strict=True):
+        c.b.store(array, (k,), slot, wraps=False)
+
+
+def _load(c: Context, owner: GrowVal, k: ir.Operand) -> Value:
+    loaded: list[ir.Operand] = [c.b.load(array, k, wraps=False) for array in _data(c, owner)]
+    return merge.rebuild(_template(c, owner), loaded)
+
+
+# ---- items ---------------------------------------------------------------------------------------
+
+
+def getitem(c: Context, owner: GrowVal, k: ir.Operand, within: bool) -> Value:
+    """``owner[k]``; within: k is known to be an index."""
+    return _load(c, owner, k if within else _checked(c, owner, k, "getitem out of range"))
+
+
+def setitem(c: Context, owner: GrowVal, k: ir.Operand, value: Value) -> None:
+    _store(c, owner, _checked(c, owner, k, "setitem out of range"), value)
+
+
+def _checked(c: Context, owner: GrowVal, k: ir.Operand, message: str) -> ir.Operand:
+    """An index counted from the start, or an IndexError."""
+    if isinstance(owner.type, types.ListType):
+        message = "list index out of range"
+    n = length(c, owner)
+    k, zero = c.cast(k, types.intp), c.b.intp(0)
+    if not isinstance(k, ir.Lit):
+        name = "%index"
+        index = k
+        choose(
+            c,
+            scalars.prim(c, operator.lt, index, zero),
+            lambda: c.set(name, scalars.prim(c, operator.add, index, n)),
+            lambda: c.set(name, index),
+            frozenset({name, *c.frame.names}),
+        )
+        k = c.frame.names.pop(name)  # type: ignore[assignment]
+    elif k.value < 0:
+        k = scalars.prim(c, operator.add, k, n)
+    low = scalars.prim(c, operator.lt, k, zero)
+    scalars.raise_if(
+        c, scalars.either(c, low, scalars.prim(c, operator.ge, k, n)), IndexError, message
+    )
+    return k
+
+
+# ---- methods ---------------------------------------------------------------------------------------
+
+
+def method(c: Context, owner: GrowVal, name: str, args: list[Any]) -> Any:
+    match name, args:
+        case "append", [item]:
+            append(c, owner, item)
+        case "extend", [other] if isinstance(other := grown(c, other), GrowVal):
+            _extend(c, owner, other)
+        case "clear", []:
+            c.heap[(owner.oid, "len")] = c.b.intp(0)
+        case "pop", []:
+            return _pop(c, owner)
+        case "copy", []:
+            return times(c, owner, c.b.intp(1))
+        case _:
+            c.refuse(f"The method `{name}` of a list is not supported in this form.")
+    return NONE
+
+
+def append(c: Context, owner: GrowVal, item: Value) -> None:
+    n = length(c, owner)
+    after = scalars.prim(c, operator.add, n, c.b.intp(1), name="n")
+    _reserve(c, owner, after)
+    _store(c, owner, n, item)
+    c.heap[(owner.oid, "len")] = after
+
+
+def _extend(c: Context, owner: GrowVal, other: GrowVal) -> None:
+    n, more = length(c, owner), length(c, other)
+    after = scalars.prim(c, operator.add, n, more, name="n")
+    _reserve(c, owner, after)
+    with c.b.loop(more, "k") as k:
+        _store(c, owner, scalars.prim(c, operator.add, n, k), _load(c, other, k))
+    c.heap[(owner.oid, "len")] = after
+
+
+def _reserve(c: Context, owner: GrowVal, needed: ir.Operand) -> None:
+    """Makes room for `needed` items, and then for twice as many as there was room for."""
+    n, data = length(c, owner), _data(c, owner)
+    room = c.arrays.shapes.dim(data[0], 0)
+
+    def grow() -> None:
+        bigger = scalars.prim(c, operator.mul, room, c.b.intp(2), name="room")
+        bigger = scalars.prim(c, max, bigger, needed, name="room")
+        bigger = scalars.prim(c, max, bigger, c.b.intp(_FIRST), name="room")
+        for k, array in enumerate(data):
+            made = c.arrays.alloc((bigger,), array.type, name="items")
+            with c.b.loop(n, "k") as i:
+                c.b.store(made, (i,), c.b.load(array, i, wraps=False), wraps=False)
+            c.heap[(owner.oid, f"data{k}")] = made
+
+    full = scalars.prim(c, operator.gt, needed, room, name="full")
+    if not isinstance(full, ir.Lit):
+        choose(c, full, grow, lambda: None, frozenset(c.frame.names))
+    elif full.value:
+        grow()
+
+
+def _pop(c: Context, owner: GrowVal) -> Value:
+    n = length(c, owner)
+    scalars.raise_if(
+        c, scalars.prim(c, operator.eq, n, c.b.intp(0)), IndexError, "pop from empty list"
+    )
+    last = scalars.prim(c, operator.sub, n, c.b.intp(1), name="n")
+    c.heap[(owner.oid, "len")] = last
+    return _load(c, owner, last)
+
+
+# ---- whole lists -------------------------------------------------------------------------------------
+
+
+def times(c: Context, owner: GrowVal, count: ir.Operand) -> GrowVal:
+    """``owner * count``: a new list."""
+    n = length(c, owner)
+    copies = scalars.prim(c, max, c.cast(count, types.intp), c.b.intp(0), name="copies")
+    total = scalars.prim(c, operator.mul, n, copies, name="n")
+    made = make(c, (), owner.type, total)
+    with c.b.loop(copies, "j") as j, c.b.loop(n, "k") as k:
+        at = scalars.prim(c, operator.add, scalars.prim(c, operator.mul, j, n), k)
+        _store(c, made, at, _load(c, owner, k))
+    c.heap[(made.oid, "len")] = total
+    return made
+
+
+def plus(c: Context, left: GrowVal, right: GrowVal) -> GrowVal:
+    """``left + right``: a new list."""
+    n, m = length(c, left), length(c, right)
+    total = scalars.prim(c, operator.add, n, m, name="n")
+    made = make(c, (), left.type, total)
+    with c.b.loop(n, "k") as k:
+        _store(c, made, k, _load(c, left, k))
+    with c.b.loop(m, "k") as k:
+        _store(c, made, scalars.prim(c, operator.add, n, k), _load(c, right, k))
+    c.heap[(made.oid, "len")] = total
+    return made
+
+
+def to_array(c: Context, owner: GrowVal, type: types.Type | None) -> Any:
+    """``np.array(owner)``"""
+    data = _data(c, owner)
+    if not is_scalar(_template(c, owner)) or not isinstance(type, types.Array):
+        c.refuse("An array of a list of tuples is not supported.", "Fill the array in a loop.")
+    made = c.arrays.alloc((length(c, owner),), type, name="a")
+    with c.b.loop(length(c, owner), "k") as k:
+        value = c.b.load(data[0], k, wraps=False)
+        c.b.store(made, (k,), c.cast(value, type.dtype), wraps=False)
+    return made
+
+
+def total(c: Context, owner: GrowVal, start: Any, type: types.Type | None) -> Value:
+    """``sum(owner, start)``"""
+    kind = type if type is not None else owner.type.dtype
+    (data,) = _data(c, owner)
+    init = c.cast(c.b.intp(0) if start is None or is_none(start) else start, kind)
+
+    def body(index: Any, values: Any) -> list[ir.Operand]:
+        item = c.b.load(data, index[0], wraps=False)
+        return [scalars.prim(c, operator.add, values[0], item, type=kind)]
+
+    return c.arrays.fold((length(c, owner),), (init,), body, name="sum")[0]
+
+
+__all__ = ["append", "getitem", "grown", "length", "make", "method", "setitem", "times", "to_array"]
