@@ -17,8 +17,10 @@ from splitad.ir.walk import walk
 
 
 def is_differentiable(type: types.Type) -> bool:
-    """Float or complex, or an array of those."""
+    """Float or complex, or an array of those, or of records that hold some."""
     element = type.dtype if isinstance(type, types.Array) else types.unliteral(type)
+    if isinstance(element, types.Record):
+        return any(is_differentiable(element.typeof(field)) for field in element.fields)
     return isinstance(element, (types.Float, types.Complex))
 
 
