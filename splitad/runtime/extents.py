@@ -105,7 +105,7 @@ def _zero_memory(context: Any, builder: Any, size: Any) -> tuple[Any, Any]:
 
 @intrinsic
 def _new_block(typingctx: Any, size: Any) -> Any:
-    """The meminfo of `size` bytes of zeros, with a reference that `_drop` gives back."""
+    """The meminfo of `size` bytes of zeros, with a reference that `drop_block` gives back."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         return builder.ptrtoint(_zero_memory(context, builder, args[0])[0], _i64)
@@ -114,7 +114,13 @@ def _new_block(typingctx: Any, size: Any) -> Any:
 
 
 @intrinsic
-def _drop(typingctx: Any, meminfo: Any) -> Any:
+def drop_block(typingctx: Any, meminfo: Any) -> Any:
+    """Give back the table's own reference to a block (0: there is none); the views in it hold theirs.
+
+    Only for a function that allocates arrays itself: from one that does not, Numba may remove every change
+    of a reference count.
+    """
+
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         block = context.make_array(_BLOCK)(context, builder)
         block.meminfo = builder.inttoptr(args[0], block.meminfo.type)
@@ -135,14 +141,6 @@ def place(table: Any, row: int, address: int) -> tuple[int, int]:
     if table[leader, MEMORY] == 0:
         table[leader, MEMORY] = _new_block(table[leader, GROUP_HI] - lo)
     return table[leader, MEMORY], address - lo
-
-
-@njit
-def drop_blocks(table: Any, rows: int) -> None:
-    """Give back the table's own references to the blocks; the views in them hold theirs."""
-    for row in range(rows):
-        if table[row, MEMORY] != 0:
-            _drop(table[row, MEMORY])
 
 
 @intrinsic

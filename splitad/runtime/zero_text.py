@@ -18,7 +18,7 @@ For (State(u, v), u), that is a tuple of a struct with two arrays and one of the
             v5 = new_like(v4); enter(seen, counters, identity(v4), identity(v5))
             v6 = v4.u; v5.u = shadow_array(v6, *next_place(table, counters, data_address(v6)))
             ...
-        drop_blocks(table, counters[0])
+        for k in range(counters[0]): drop_block(table[k, 6])
         return (v5, v9)
 
 With at most one array nothing can share its memory, so there is no first pass then.
@@ -37,8 +37,9 @@ from numba.typed.listobject import new_list
 
 from splitad.runtime.extents import (
     COLUMNS,
+    MEMORY,
     data_address,
-    drop_blocks,
+    drop_block,
     extent,
     group,
     shadow_array,
@@ -61,7 +62,7 @@ _REFERENCES = _LISTS + _STRUCTS
 _SCOPE: dict[str, Any] = {
     f.__name__: f
     for f in (
-        again, copy_discrete, data_address, drop_blocks, enter, extent, find, group, identity,
+        again, copy_discrete, data_address, drop_block, enter, extent, find, group, identity,
         new_like, new_list, next_place, scan, shadow_array, zeros_like,
     )
 } | {"np": np}  # fmt: skip
@@ -88,7 +89,8 @@ def zero_function(x: types.Type, reads: bool = True) -> Callable[[Any], Any]:
             text.line("counters[0] = counters[1] = 0")
         result = text.build("x", x)
         if text.shares:
-            text.line("drop_blocks(table, counters[0])")
+            with text.block("for k in range(counters[0]):"):
+                text.line(f"drop_block(table[k, {MEMORY}])")
         text.line(f"return {result}")
     scope = _SCOPE | text.constants
     exec("\n".join(text.lines), scope)
