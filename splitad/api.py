@@ -54,7 +54,9 @@ def split(
 
     Raises TypeError for a wrong number of activities.  What f contains is looked at in the first call.
     """
-    return _forward(f, tuple(activities) or None, None, modified_between, strong_zero, max_tape_bytes)
+    return _forward(
+        f, tuple(activities) or None, None, modified_between, strong_zero, max_tape_bytes
+    )
 
 
 def _forward(
@@ -64,6 +66,7 @@ def _forward(
     modified_between: bool | Sequence[bool] = True,
     strong_zero: bool = True,
     max_tape_bytes: int | None = None,
+    args_alias: bool = False,
 ) -> Forward:
     py_func = getattr(f, "py_func", f)
     signature = inspect.signature(py_func)
@@ -75,7 +78,9 @@ def _forward(
     for activity in activities or ():
         if not isinstance(activity, Activity):
             raise TypeError(f"an activity is Active, Duplicated or Const, not {activity!r}")
-    between = (modified_between,) * count if isinstance(modified_between, bool) else modified_between
+    between = (
+        (modified_between,) * count if isinstance(modified_between, bool) else modified_between
+    )
     if len(between) != count:
         raise TypeError(f"modified_between has {len(between)} entries for {count} arguments")
     options = options_of(
@@ -84,13 +89,19 @@ def _forward(
             strong_zero=strong_zero,
             max_tape_bytes=max_tape_bytes,
             stable=tuple(not b for b in between),
+            args_alias=args_alias,
         ),
     )
     resolver = PairResolver(Request(f, activities, wrt, options))
     key = f"{py_func.__module__}.{py_func.__qualname__}:{next(_numbers)}"
     name = py_func.__name__ if py_func.__name__.isidentifier() else "f"
     pair = register_pair(key, resolver, signature, name, max_tape_bytes)
-    return Forward(pair, nogil=options.nogil)
+    forward = Forward(pair, nogil=options.nogil)
+    if not args_alias:
+        forward._make_aliased = lambda: _forward(
+            f, activities, wrt, modified_between, strong_zero, max_tape_bytes, True
+        )
+    return forward
 
 
 def value_and_grad(
@@ -137,5 +148,3 @@ def show(f: Callable[..., Any], *args: Any, activities: Sequence[Activity] | Non
     shown = Shown(forward, args)
     print(shown)
     return shown
-
-

@@ -69,6 +69,10 @@ class AliasingError(SplitadError):
     """Arguments overlap in memory in a way that their shadows do not."""
 
 
+class ArgumentsOverlap(AliasingError):
+    """Arguments overlap and one is written: the pair for distinct arguments does not apply."""
+
+
 class ShadowError(SplitadError):
     """A shadow of the wrong shape or dtype, or one that overlaps what it must not."""
 

@@ -104,7 +104,7 @@ def build(fn: ir.Function, activities: tuple[str, ...], options: Options) -> Pai
     places = layout(where, plan, active, tuple(v.var for v in fn.leaves if is_array(v.var)))
     limit = f"the tape of {fn.name} would outgrow max_tape_bytes={options.max_tape_bytes}"
     found = Facts(
-        fn, where, active, ids, needs, plan, places, activities, old, options.strong_zero, limit
+        fn, where, active, ids, needs, plan, places, activities, old, options.strong_zero, options.args_alias, limit
     )
     names: dict[str, object] = {}
     forward = augment.run(found, fn.name + "__forward", names)

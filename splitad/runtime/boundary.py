@@ -269,6 +269,18 @@ def _first_overlap(arrays: Any, written: Any) -> Any:
     return scope["impl"]
 
 
+def bar_overlaps(bar: Any, shadow: Any) -> bool:
+    """Whether a result_bar shares memory with a shadow; None does not."""
+    return bar is not None and overlap(bar, shadow)
+
+
+@overload(bar_overlaps, strict=False)
+def _bar_overlaps(bar: Any, shadow: Any) -> Any:
+    if isinstance(bar, types.Array):
+        return lambda bar, shadow: overlap(bar, shadow)
+    return lambda bar, shadow: False
+
+
 # ---- do shadows fit? -----------------------------------------------------------------------------------
 
 

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import inspect
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
@@ -39,6 +40,7 @@ from numba.extending import (
     unbox,
 )
 
+from splitad.errors import ArgumentsOverlap
 from splitad.runtime.pairs import EntryType, ForwardType, Pair, PullbackType, Specialisation
 from splitad.tape.ops import TAPE, call_pool, handle_of, make_tape, without_owner_value
 
@@ -53,6 +55,9 @@ class Forward:
 
     def __init__(self, pair: Pair, nogil: bool = False) -> None:
         self._pair = pair
+        # makes the forward for arguments that overlap in memory; None where this is it
+        self._make_aliased: Callable[[], Forward] | None = None
+        self._aliased: Forward | None = None
         self._run = _trampoline(pair, nogil)
         parameters = pair.signature.parameters.values()
         plain = all(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
@@ -66,7 +71,14 @@ class Forward:
     def __call__(self, *args: Any, **kwargs: Any) -> tuple[Any, Pullback]:
         if kwargs or len(args) != self._count:
             args = self._fold(args, kwargs)
-        return self._run(*args)  # type: ignore[no-any-return]
+        try:
+            return self._run(*args)  # type: ignore[no-any-return]
+        except ArgumentsOverlap:
+            if self._make_aliased is None:
+                raise
+        if self._aliased is None:
+            self._aliased = self._make_aliased()
+        return self._aliased(*args)
 
     def _fold(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """One value per parameter, in their order."""
@@ -117,7 +129,7 @@ class Pullback:
     @property
     def tape_nbytes(self) -> int:
         """What the pullback keeps: the reserved tape and the arrays kept alive."""
-        return int(self._tape[1]) + _refs_nbytes(self._refs)
+        return int(self._tape[1]) + _refs_nbytes(self._refs[:1])
 
     def __repr__(self) -> str:
         return f"<pullback of {self._spec.pair.name}, tape of {self.tape_nbytes} bytes>"
@@ -294,7 +306,11 @@ def _get_tape_nbytes(context: Any, builder: Any, typ: PullbackType, value: Any) 
     struct = cgutils.create_struct_proxy(typ)(context, builder, value)
     handle = builder.inttoptr(handle_of(context, builder, struct.tape), _i64.as_pointer())
     capacity = builder.load(builder.gep(handle, [_i64(1)]))
-    return builder.add(capacity, _nbytes(context, builder, typ.spec.refs_type, struct.refs))
+    refs_type = typ.spec.refs_type
+    if len(refs_type) == 0:
+        return capacity
+    kept = builder.extract_value(struct.refs, 0)  # the rest are the caller's own arrays
+    return builder.add(capacity, _nbytes(context, builder, refs_type.types[0], kept))
 
 
 def _nbytes(context: Any, builder: Any, typ: types.Type, value: Any) -> Any:

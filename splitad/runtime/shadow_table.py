@@ -56,29 +56,33 @@ def _empty_shape_impl(shape):  # type: ignore[no-untyped-def]
 
 
 def add_into(shadow: Any, bar: Any) -> None:
-    """``shadow += bar`` without ever writing bar; None adds nothing."""
+    """``shadow += bar`` without ever writing bar; None adds nothing.  False where the shapes differ."""
     raise NotImplementedError
 
 
 @overload(add_into)
 def _add_into(shadow, bar):  # type: ignore[no-untyped-def]
     if isinstance(bar, types.NoneType):
-        return lambda shadow, bar: None
+        return lambda shadow, bar: True
     if not isinstance(bar, types.Array):
         raise TypingError(f"result_bar must be an array where the result is one, not {bar}")
     if bar.ndim != shadow.ndim:
-        raise TypingError(f"result_bar has {bar.ndim} dimensions where the result has {shadow.ndim}")
+        raise TypingError(
+            f"result_bar has {bar.ndim} dimensions where the result has {shadow.ndim}"
+        )
     if bar.ndim == 0:
 
         def scalar(shadow, bar):  # type: ignore[no-untyped-def]
             shadow[()] += bar[()]
+            return True
 
         return scalar
 
     def impl(shadow, bar):  # type: ignore[no-untyped-def]
         if shadow.shape != bar.shape:
-            raise ValueError("result_bar does not have the shape of the result")
+            return False
         for index in np.ndindex(shadow.shape):
             shadow[index] += bar[index]
+        return True
 
     return impl

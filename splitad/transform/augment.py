@@ -29,6 +29,7 @@ from splitad.runtime.boundary import note_array
 from splitad.tape.arrays import put_array, snapshot_nbytes
 from splitad.tape.layout import Column, Record
 from splitad.tape.ops import column, tape_grow, tape_release
+from splitad.transform.checks import write_argument_checks
 from splitad.transform.facts import Facts, unit_loop
 from splitad.transform.identity import fresh_id
 from splitad.transform.loops import LoopText
@@ -71,7 +72,9 @@ class _Augment:
         self.slot[root] = lambda c: f"{self.typed_column(str(c.offset), c)}[0]"
         for var in fn.params:
             self.save(var, root)
+        self.checked = False
         self.block(root)
+        self.check_arguments()
         for copy in self.plan.behind(None):
             self.keep(copy)
         for leaf in fn.leaves:
@@ -81,14 +84,25 @@ class _Augment:
         w.line("tape[2] = cur")
         refs = [identifier(c.array.name) for c in self.plan.copies if c.by_reference]
         result = result_text(w, fn.result)
-        w.line(f"return {result}, ({''.join(r + ', ' for r in refs)})")
+        # the arguments' arrays are kept too, so that a shadow in their memory can be told from a shadow
+        # in memory that was theirs
+        held = [operand(w, leaf.exit) for leaf in fn.leaves if leaf.var in self.layout.notes]
+        kept, own = ("".join(name + ", " for name in names) for names in (refs, held))
+        w.line(f"return {result}, (({kept}), ({own}))")
 
     def block(self, scope: Scope) -> None:
         for stmt in scope.block.stmts:
+            if scope.parent is None and not isinstance(stmt, (ir.GetField, ir.TupleGet)):
+                self.check_arguments()  # once the arguments are taken apart, before anything is written
             self.w.at(stmt.loc)
             self.stmt(stmt, scope)
             for copy in self.plan.behind(stmt):
                 self.keep(copy)
+
+    def check_arguments(self) -> None:
+        if not self.checked:
+            self.checked = True
+            write_argument_checks(self.facts, self.w, self.facts.args_alias)
 
     def stmt(self, stmt: ir.Stmt, scope: Scope) -> None:
         if isinstance(stmt, ir.For):

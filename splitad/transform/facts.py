@@ -27,6 +27,7 @@ class Facts:
     activities: tuple[str, ...]
     old: dict[int, ir.Var]  # store -> the value that it overwrites, where the array has an undo log
     strong_zero: bool
+    args_alias: bool
     limit_message: str
 
 

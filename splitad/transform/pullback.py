@@ -22,6 +22,7 @@ from numba import types
 from splitad.analysis.activity import is_differentiable
 from splitad.analysis.memory import is_array
 from splitad.analysis.reverse import has_reverse, operand_of, terms
+from splitad.analysis.save_plan import Copy
 from splitad.analysis.scopes import Scope
 from splitad.codegen.python import (
     access,
@@ -35,6 +36,7 @@ from splitad.codegen.python import (
     zero,
 )
 from splitad.codegen.writer import Writer, identifier
+from splitad.errors import ShadowError
 from splitad.ir import nodes as ir
 from splitad.ir.types import struct_fields
 from splitad.ir.walk import blocks, operands, walk
@@ -44,6 +46,7 @@ from splitad.runtime.shadow_table import add_into, table_drop, table_get, table_
 from splitad.tape.arrays import last_array
 from splitad.tape.ops import add_at, column, load_at, store_at
 from splitad.transform.augment import tuple_text
+from splitad.transform.checks import write_shadow_checks
 from splitad.transform.facts import Facts, unit_loop
 from splitad.transform.loops import LoopText
 
@@ -85,7 +88,8 @@ class _Pullback:
         w.line("base = tape[0]")
         w.line("cur = tape[2]")
         for k, copy in enumerate(c for c in self.plan.copies if c.by_reference):
-            w.line(f"{saved_name(copy.array)} = refs[{k}]")
+            w.line(f"{copy_name(copy)} = refs[0][{k}]")
+        write_shadow_checks(self.facts, w, self.path, self.facts.args_alias)
         for copy in reversed(self.plan.behind(None)):
             self.pop(copy)
         for copy in self.plan.behind(None):
@@ -199,7 +203,10 @@ class _Pullback:
         elif tree is not None and is_array(tree):
             if self.active(tree):
                 self.w.use("add_into", add_into)
-                self.w.line(f"add_into({shadow_name(tree)}, {text})")
+                self.w.use("ShadowError", ShadowError)
+                with self.w.indented(f"if not add_into({shadow_name(tree)}, {text}):"):
+                    reason = "result_bar has another shape than the result"
+                    self.w.line(f"raise ShadowError({reason!r})")
         elif tree is not None and self.active(tree):
             self.add(tree, text, self.where.root, converted=True)
 
@@ -281,7 +288,7 @@ class _Pullback:
         for stmt in self.plan.recomputed.get(scope, ()):
             if isinstance(stmt, ir.Load) and isinstance(stmt.array, ir.Var):
                 copy = self.plan.source[stmt.out]
-                array = undo_name(copy.array) if copy.undo else saved_name(copy.array)
+                array = undo_name(copy.array) if copy.undo else copy_name(copy)
                 w.line(f"{identifier(stmt.out.name)} = {load_text(w, stmt, array, unchecked=True)}")
             else:
                 statement(w, stmt, unchecked=True)
@@ -470,7 +477,7 @@ class _Pullback:
                 args.append(f"{shadow_name(value)}.shape" if shaped else "None")  # type: ignore[arg-type]
             elif need.kind in ("contents", "out", "residual"):
                 if is_array(value) and isinstance(value, ir.Var):
-                    args.append(saved_name(self.plan.source[(id(call), value)].array))
+                    args.append(copy_name(self.plan.source[(id(call), value)]))
                 else:
                     args.append(operand(w, value))
             elif need.kind == "static":
@@ -630,6 +637,11 @@ def _finite(values: Iterable[ir.Operand]) -> bool:
 
 def saved_name(array: ir.Var) -> str:
     return "saved_" + array.name
+
+
+def copy_name(copy: Copy) -> str:
+    """Kept and copied arrays may have different layouts, hence different names."""
+    return "kept_" + copy.array.name if copy.by_reference else saved_name(copy.array)
 
 
 def undo_name(array: ir.Var) -> str:
