@@ -11,7 +11,6 @@ from typing import Any
 
 import numba
 from numba import types
-from numba.core.registry import CPUDispatcher
 
 from splitad.analysis.memory import is_array
 from splitad.codegen.load import load_source
@@ -133,7 +132,7 @@ class PairResolver:
 
 def jit_options(f: Any) -> dict[str, Any]:
     """The njit options of f that matter to its pair; {} for a plain function."""
-    if not isinstance(f, CPUDispatcher):
+    if not (hasattr(f, "py_func") and hasattr(f, "targetoptions")):
         return {}
     return dict(f.targetoptions)
 

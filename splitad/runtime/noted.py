@@ -1,4 +1,5 @@
-"""Values made from what the tape noted of the arguments: what `pullback.make_zero()` starts from."""
+"""What belongs to the type of an argument: the check of its shadow's type, and values made from what the
+tape noted of it, from which `pullback.make_zero()` starts."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from numba.core import cgutils
 from numba.experimental.jitclass.base import imp_dtor
 from numba.extending import intrinsic
 
+from splitad.errors import ShadowError
 from splitad.tape.columns import pointer
 
 _i64 = ir.IntType(64)
@@ -67,3 +69,46 @@ def new_struct(struct_type: types.Type) -> Any:
         return struct_type(), codegen
 
     return new
+
+
+@cache
+def shadow_check(argument: types.Type, name: str, function: str) -> Any:
+    """``f(shadow)``: does nothing at run time, but compiling it raises ShadowError for a shadow whose type
+    is not that of the argument `name` of `function`."""
+
+    @intrinsic
+    def check(typingctx: Any, shadow: Any) -> Any:
+        reason = _mismatch(argument, shadow)
+        if reason:
+            raise ShadowError(
+                f"the shadow of '{name}' {reason}",
+                None,
+                f"pullback.make_zero() makes the shadows that {function} needs.",
+            )
+
+        def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+            return context.get_dummy_value()
+
+        return types.none(shadow), codegen
+
+    return check
+
+
+def _mismatch(argument: types.Type, shadow: types.Type) -> str:
+    """Why a value of type `shadow` cannot be the shadow of an argument; empty where it can."""
+    if isinstance(argument, types.Array):
+        if not isinstance(shadow, types.Array):
+            return f"is {shadow}, not an array"
+        if shadow.dtype != argument.dtype:
+            return f"has dtype {shadow.dtype}, not {argument.dtype}"
+        if shadow.ndim != argument.ndim:
+            return f"has {shadow.ndim} dimensions, not {argument.ndim}"
+        return "" if shadow.mutable else "is read-only"
+    if isinstance(argument, types.BaseTuple):
+        if not isinstance(shadow, types.BaseTuple) or len(shadow) != len(argument):
+            return f"is {shadow}, not a tuple of {len(argument)}"
+        found = (_mismatch(a, s) for a, s in zip(argument.types, shadow.types, strict=True))
+        return next((reason for reason in found if reason), "")
+    if isinstance(argument, (types.ClassInstanceType, types.StructRef)):
+        return "" if shadow == argument else f"is {shadow}, not {argument}"
+    return ""

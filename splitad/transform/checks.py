@@ -13,7 +13,9 @@ from splitad.analysis.memory import is_array, tree_leaves
 from splitad.codegen.writer import Writer, identifier
 from splitad.errors import AliasingError, ArgumentsOverlap, ShadowError
 from splitad.ir import nodes as ir
+from splitad.rules.spelling import unique_number
 from splitad.runtime import boundary
+from splitad.runtime.noted import shadow_check
 from splitad.tape.ops import tape_release
 from splitad.transform.facts import Facts
 
@@ -68,6 +70,11 @@ def write_argument_checks(facts: Facts, w: Writer, args_alias: bool) -> None:
 
 def write_shadow_checks(facts: Facts, w: Writer, path, args_alias: bool) -> None:  # type: ignore[no-untyped-def]
     """path: the text of a leaf's shadow."""
+    for param, activity in zip(facts.fn.params, facts.activities, strict=True):
+        if activity == "duplicated":
+            check = shadow_check(param.type, param.name, facts.fn.name)
+            name = w.use(f"check_type_{unique_number(check)}", check)
+            w.line(f"{name}({identifier('d_' + param.name)})")
     leaves = [
         leaf
         for leaf in facts.fn.leaves
