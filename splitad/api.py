@@ -15,6 +15,7 @@ from splitad.pipeline import Options
 from splitad.rules.ops import stop_gradient
 from splitad.rules.user import rule
 from splitad.runtime.callables import Forward
+from splitad.runtime.gradient_calls import Gradient
 from splitad.runtime.pairs import register_pair
 from splitad.runtime.zero import make_zero
 from splitad.tape.ops import release_memory
@@ -114,14 +115,19 @@ def value_and_grad(
     exception; restore=False leaves them as f does.
     Raises NotDifferentiableError where f does not return a float or the argument is not one.
     """
-    return gradients.ValueAndGrad(f, wrt, restore, _forward)
+    return _gradient(f, gradients.Maker(f, wrt, restore, with_value=True))
 
 
 def grad(
     f: Callable[..., Any], wrt: int | str | tuple[int | str, ...] = 0, *, restore: bool = True
 ) -> Callable[..., Any]:
     """As `value_and_grad`, but the gradient alone."""
-    return gradients.Grad(f, wrt, restore, _forward)
+    return _gradient(f, gradients.Maker(f, wrt, restore, with_value=False))
+
+
+def _gradient(f: Callable[..., Any], maker: gradients.Maker) -> Gradient:
+    # nothing can change the arguments between the two halves
+    return maker.gradient(_forward(f, None, maker.wrt, modified_between=False))
 
 
 def vjp(

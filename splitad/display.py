@@ -6,7 +6,7 @@ from typing import Any
 
 from splitad.analysis.scopes import Scope
 from splitad.errors import Loc
-from splitad.gradients import specialised
+from splitad.gradients import specialised, types_of
 from splitad.ir import nodes as ir
 from splitad.runtime.callables import Forward
 
@@ -20,7 +20,7 @@ class Shown:
     def __init__(self, forward: Forward, args: tuple[Any, ...]) -> None:
         bound = forward._pair.signature.bind(*args)
         bound.apply_defaults()
-        text = specialised(forward, tuple(bound.arguments.values())).text
+        text = specialised(forward, types_of(tuple(bound.arguments.values()))).text
         self.forward_source, self.pullback_source = text.forward, text.pullback
         self.tape = tape_table(text.facts)
 
@@ -60,9 +60,7 @@ def _how_often(scope: Scope) -> str:
     loops = [s.owner for s in scope.chain() if s.is_loop]
     if not loops:
         return "once"
-    names = [
-        loop.counter.name if isinstance(loop, ir.For) else "while" for loop in reversed(loops)
-    ]
+    names = [loop.counter.name if isinstance(loop, ir.For) else "while" for loop in reversed(loops)]
     return "per iteration of " + ", ".join(names)
 
 

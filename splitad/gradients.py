@@ -1,4 +1,4 @@
-"""value_and_grad, grad and vjp as they are called from Python: a pair, zero shadows, and one pullback."""
+"""value_and_grad, grad and vjp: a pair, zero shadows, and one pullback."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numba import types
+from numba import njit, typeof, types
 
 from splitad.cache import CompiledPair
+from splitad.codegen.load import load_source
 from splitad.errors import NotDifferentiableError, ShadowError
 from splitad.ir.activities import Activity, default
-from splitad.runtime.callables import Forward, Pullback
-from splitad.runtime.state import Saved, save
+from splitad.runtime.callables import Entry, Forward, Pullback
+from splitad.runtime.gradient_calls import Gradient, Steps
 from splitad.runtime.zero import make_zero
+from splitad.transform import gradient
 
 Wrt = int | str | tuple[int | str, ...]
 MakeForward = Callable[..., Forward]
@@ -30,96 +32,88 @@ def positions(wrt: Wrt, names: Sequence[str], function: str) -> tuple[int, ...]:
             found.append(list(names).index(item))
         else:
             if not -len(names) <= item < len(names):
-                raise TypeError(f"{function} has {len(names)} arguments; wrt={item} is not one of them")
+                raise TypeError(
+                    f"{function} has {len(names)} arguments; wrt={item} is not one of them"
+                )
             found.append(item % len(names))
     return tuple(found)
 
 
-def specialised(forward: Forward, args: tuple[Any, ...]) -> CompiledPair:
-    """The compiled pair for these arguments."""
-    from numba import typeof
+def types_of(args: tuple[Any, ...]) -> tuple[types.Type, ...]:
+    """The argument types that a pair is specialised to."""
+    return tuple(types.unliteral(typeof(a)) for a in args)
 
-    spec = forward._pair.specialise(tuple(types.unliteral(typeof(a)) for a in args))
+
+def specialised(forward: Forward, argtypes: tuple[types.Type, ...]) -> CompiledPair:
+    """The compiled pair for these types."""
+    spec = forward._pair.specialise(argtypes)
     compiled: CompiledPair = forward._pair.resolver.compiled[spec.key]  # type: ignore[attr-defined]
     return compiled
 
 
-class _Gradient:
-    """What value_and_grad and grad share."""
+class Maker:
+    """Makes what value_and_grad and grad return."""
 
-    def __init__(
-        self, f: Callable[..., Any], wrt: Wrt, restore: bool, make_forward: MakeForward
-    ) -> None:
+    def __init__(self, f: Callable[..., Any], wrt: Wrt, restore: bool, with_value: bool) -> None:
         py_func = getattr(f, "py_func", f)
-        self.__name__ = self.__qualname__ = py_func.__name__
-        self.__doc__ = py_func.__doc__
-        self._signature = inspect.signature(py_func)
-        self._names = list(self._signature.parameters)
-        self._single = not isinstance(wrt, tuple)
-        self.wrt = positions(wrt, self._names, py_func.__name__)
-        self._restore = restore
-        # nothing can change the arguments between the two halves
-        self.forward = make_forward(f, None, self.wrt, modified_between=False)
+        self.function = py_func.__name__
+        self.doc = py_func.__doc__
+        self.names = list(inspect.signature(py_func).parameters)
+        self.single = not isinstance(wrt, tuple)
+        self.wrt = positions(wrt, self.names, self.function)
+        self.restore, self.with_value = restore, with_value
 
-    def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        if not kwargs and len(args) == len(self._names):
-            return args
-        bound = self._signature.bind(*args, **kwargs)
-        bound.apply_defaults()
-        return tuple(bound.arguments.values())
+    def gradient(self, forward: Forward) -> Gradient:
+        """The gradient by a pair that was made with this wrt and modified_between=False."""
+        make_aliased = forward._make_aliased
+        aliased = None if make_aliased is None else lambda: self.gradient(make_aliased())
+        key = f"gradient of {forward._pair.key}"
+        made = Gradient(key, forward, lambda types: self._steps(forward, types), aliased)
+        made.__doc__ = self.doc
+        return made
 
-    def _both(self, args: tuple[Any, ...]) -> tuple[Any, Any]:
-        compiled = specialised(self.forward, args)
-        self._check(compiled)
-        saved: Saved | None = save(args, compiled.written) if self._restore else None
-        try:
-            value, pullback = self.forward(*args)
-            duplicated = [a is Activity.Duplicated for a in compiled.activities]
-            shadows = make_zero(tuple(a for a, on in zip(args, duplicated, strict=True) if on))
-            bars = pullback(1.0, *shadows)
-        finally:
-            if saved is not None:
-                saved.restore()
-        parts = cotangents(compiled.activities, bars, shadows, args)
-        chosen = tuple(parts[k] for k in self.wrt)
-        return value, chosen[0] if self._single else chosen
+    def _steps(self, forward: Forward, argtypes: tuple[types.Type, ...]) -> Steps:
+        pair = specialised(forward, argtypes)
+        self._check(pair)
+        shape = "".join(f"{{gradients[{k}]}}, " for k in range(len(self.wrt)))
+        shape = "{gradients[0]}" if self.single else f"({shape})"
+        written = pair.written if self.restore else ()
+        shape = "{value}, " + shape if self.with_value else shape
+        text, names = gradient.run(
+            Entry(forward._pair), self.names, argtypes, pair.activities, self.wrt, shape, written
+        )
+        source = f"# {forward._pair.key} {argtypes}\n\n{text}"
+        module = load_source(self.function + "__gradient", source, names)
+        if not written:
+            return Steps(njit(module.gradient))
+        return Steps(njit(module.gradient), njit(module.save), njit(module.restore))
 
-    def _check(self, compiled: CompiledPair) -> None:
-        result = compiled.text.facts.fn.result_type
+    def _check(self, pair: CompiledPair) -> None:
+        fn = pair.text.facts.fn
+        result = fn.result_type
         if not isinstance(types.unliteral(result), types.Float):
             raise NotDifferentiableError(
-                f"{self.__name__} returns {result}, and a gradient needs a real scalar",
-                compiled.text.facts.fn.loc,
+                f"{self.function} returns {result}, and a gradient needs a real scalar",
+                fn.loc,
                 "Return one float, or use splitad.vjp with a result_bar.",
             )
         for k in self.wrt:
-            if compiled.activities[k] is Activity.Const:
-                type = compiled.argtypes[k]
+            if pair.activities[k] is Activity.Const:
+                type = pair.argtypes[k]
                 raise NotDifferentiableError(
-                    f"wrt names the argument '{self._names[k]}' of {self.__name__}, which is {type}",
-                    compiled.text.facts.fn.loc,
+                    f"wrt names the argument '{self.names[k]}' of {self.function}, which is {type}",
+                    fn.loc,
                     "Pass a float (1.0, not 1) or an array of floats."
                     if isinstance(types.unliteral(type), types.Integer)
                     else "Only floats, and arrays and structs of floats, have a gradient.",
                 )
 
 
-class ValueAndGrad(_Gradient):
-    """``(value, gradient)`` of a function."""
-
-    def __call__(self, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        return self._both(self._bind(args, kwargs))
-
-
-class Grad(_Gradient):
-    """The gradient of a function."""
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._both(self._bind(args, kwargs))[1]
-
-
 def cotangents(
-    activities: Sequence[Activity], bars: tuple[Any, ...], shadows: tuple[Any, ...], args: Sequence[Any]
+    activities: Sequence[Activity],
+    bars: tuple[Any, ...],
+    shadows: tuple[Any, ...],
+    args: Sequence[Any],
 ) -> list[Any]:
     """One cotangent per argument, from what a pullback returned and the shadows it wrote."""
     returned, written = iter(bars), iter(shadows)
@@ -169,7 +163,7 @@ def vjp(
     args = tuple(bound.arguments.values())
     chosen = tuple(range(len(names))) if wrt is None else positions(wrt, names, py_func.__name__)
     forward = make_forward(f, None, chosen)
-    compiled = specialised(forward, args)
+    compiled = specialised(forward, types_of(args))
     result, pullback = forward(*args)
     on = [a is Activity.Duplicated for a in compiled.activities]
     template = make_zero(tuple(a for a, yes in zip(args, on, strict=True) if yes))

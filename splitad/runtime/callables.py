@@ -28,6 +28,7 @@ from typing import Any
 from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
+from numba.core.errors import NumbaError
 from numba.core.imputils import lower_constant, lower_getattr
 from numba.core.typing.templates import AttributeTemplate, Signature, bound_function, infer_getattr
 from numba.extending import (
@@ -39,8 +40,9 @@ from numba.extending import (
     typeof_impl,
     unbox,
 )
+from numba.misc.special import typeof
 
-from splitad.errors import ArgumentsOverlap
+from splitad.errors import ArgumentsOverlap, SplitadError
 from splitad.runtime.pairs import EntryType, ForwardType, Pair, PullbackType, Specialisation
 from splitad.tape.ops import TAPE, call_pool, handle_of, make_tape, without_owner_value
 
@@ -58,6 +60,7 @@ class Forward:
         # makes the forward for arguments that overlap in memory; None where this is it
         self._make_aliased: Callable[[], Forward] | None = None
         self._aliased: Forward | None = None
+        self._nogil = nogil
         self._run = _trampoline(pair, nogil)
         parameters = pair.signature.parameters.values()
         plain = all(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
@@ -73,9 +76,13 @@ class Forward:
             args = self._fold(args, kwargs)
         try:
             return self._run(*args)  # type: ignore[no-any-return]
-        except ArgumentsOverlap:
+        except ArgumentsOverlap as error:
             if self._make_aliased is None:
-                raise
+                raise error.with_traceback(None) from None
+        except SplitadError as error:
+            raise error.with_traceback(None) from None
+        except NumbaError as error:
+            raise without_wrapping(error, self._pair.specialise, args) from None
         if self._aliased is None:
             self._aliased = self._make_aliased()
         return self._aliased(*args)
@@ -92,8 +99,20 @@ class Forward:
         return f"<forward of {self._pair.name}>"
 
 
-class _Entry:
-    """What stands for the forward in its trampoline; its type is EntryType."""
+def without_wrapping(
+    error: NumbaError, compile: Callable[[tuple[types.Type, ...]], Any], args: tuple[Any, ...]
+) -> Exception:
+    """What compiling for these arguments raises, without what Numba says of our own functions around it."""
+    try:
+        compile(tuple(types.unliteral(typeof(a)) for a in args))
+    except (SplitadError, NumbaError) as inner:
+        return inner.with_traceback(None)
+    return error.with_traceback(None)
+
+
+class Entry:
+    """What stands for the forward in its trampoline, or another function that holds no more than its
+    arguments when it calls it; its type is EntryType."""
 
     def __init__(self, pair: Pair) -> None:
         self.pair = pair
@@ -103,7 +122,7 @@ def _trampoline(pair: Pair, nogil: bool) -> Any:
     """njit code that only calls the pair's forward, with one argument per parameter."""
     names = ", ".join(pair.signature.parameters)
     name = f"{pair.name}_forward" if pair.name.isidentifier() else "forward"
-    scope: dict[str, Any] = {"_entry_": _Entry(pair)}
+    scope: dict[str, Any] = {"_entry_": Entry(pair)}
     exec(f"def {name}({names}): return _entry_({names})", scope)
     return njit(nogil=nogil)(scope[name])
 
@@ -146,8 +165,8 @@ def _typeof_forward(value: Forward, c: Any) -> ForwardType:
     return value._pair.forward_type
 
 
-@typeof_impl.register(_Entry)
-def _typeof_entry(value: _Entry, c: Any) -> EntryType:
+@typeof_impl.register(Entry)
+def _typeof_entry(value: Entry, c: Any) -> EntryType:
     return value.pair.entry_type
 
 

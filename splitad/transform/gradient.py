@@ -1,0 +1,138 @@
+"""The text of a gradient's compiled functions; runtime/gradient_calls.py says how they are called.
+
+For grad(f, wrt=("u", "nu")) of f(u, nu, s), which writes u and assigns the field s.t:
+
+    def gradient(u, nu, s):
+        value_, pullback_ = forward_(u, nu, s)
+        shadows_ = make_zero_((u,))
+        bars_ = pullback_(1.0, shadows_[0])
+        return (shadows_[0], bars_[0],)
+
+    def save(u, nu, s):
+        return ((u, u.copy()), (s, s.t),)
+
+    def restore(saved_, u, nu, s):
+        put_back_(saved_[0][0], saved_[0][1])
+        saved_[1][0].t = saved_[1][1]
+
+Names of its own end with more underscores than any argument's name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from numba import types
+
+from splitad.codegen.writer import Writer
+from splitad.ir.activities import Activity, is_real_or_complex
+from splitad.runtime.state import put_back
+from splitad.runtime.zero import make_zero
+
+Path = tuple[int | str, ...]
+
+
+def run(
+    forward: object,
+    args: Sequence[str],
+    argtypes: Sequence[types.Type],
+    activities: Sequence[Activity],
+    gradient_of: Sequence[int],
+    shape: str,
+    written: Sequence[tuple[Path, bool]],
+) -> tuple[str, dict[str, object]]:
+    """The functions, and the globals that they use.
+
+    shape: what is returned, as "{value}, {gradients[0]}".  written: the leaves of the arguments that are put
+    back, each with whether its contents are written (an array) or the field is assigned.
+    """
+    end = "_"
+    while any(name.endswith(end) for name in args):
+        end += "_"
+    w = Writer({"forward" + end: forward, "make_zero" + end: make_zero, "put_back" + end: put_back})
+    listed = ", ".join(args)
+    with w.indented(f"def gradient({listed}):"):
+        w.line(f"value{end}, pullback{end} = forward{end}({listed})")
+        duplicated = [
+            a for a, on in zip(args, activities, strict=True) if on is Activity.Duplicated
+        ]
+        shadows = [f"shadows{end}[{k}]" for k in range(len(duplicated))]
+        if duplicated:
+            w.line(f"shadows{end} = make_zero{end}(({', '.join(duplicated)},))")
+        w.line(f"bars{end} = pullback{end}({', '.join(['1.0', *shadows])})")
+        found = _cotangents(w, argtypes, activities, f"bars{end}", shadows)
+        gradients = [found[k] for k in gradient_of]
+        w.line("return " + shape.format(value="value" + end, gradients=gradients))
+    if written:
+        _restoring(w, written, args, end)
+    return w.text(), w.names
+
+
+def _cotangents(
+    w: Writer,
+    argtypes: Sequence[types.Type],
+    activities: Sequence[Activity],
+    bars: str,
+    shadows: list[str],
+) -> dict[int, str]:
+    """The expression for each argument's cotangent."""
+    found: dict[int, str] = {}
+    unread, returned = iter(shadows), 0
+    for k, (type, activity) in enumerate(zip(argtypes, activities, strict=True)):
+        if activity is Activity.Active:
+            found[k] = f"{bars}[{returned}]"
+            returned += 1
+        elif activity is Activity.Duplicated:
+            found[k] = next(unread)
+            if holds_scalars(type):
+                found[k] = _merged(w, type, found[k], f"{bars}[{returned}]")
+                returned += 1
+    return found
+
+
+def holds_scalars(type: types.Type) -> bool:
+    """Whether a float is an item of a tuple of this type, or of one in it; a float itself."""
+    if isinstance(type, types.BaseTuple):
+        return any(holds_scalars(item) for item in type.types)
+    return is_real_or_complex(type)
+
+
+def _merged(w: Writer, type: types.Type, shadow: str, bar: str) -> str:
+    """A tuple with its shadow's arrays, and the scalars' cotangents in their places."""
+    if not holds_scalars(type):
+        return shadow
+    if not isinstance(type, types.BaseTuple):
+        return bar
+    items = [_merged(w, item, f"{shadow}[{k}]", f"{bar}[{k}]") for k, item in enumerate(type.types)]
+    made = "(" + "".join(item + ", " for item in items) + ")"
+    if isinstance(type, types.BaseNamedTuple):
+        return w.use(type.instance_class.__name__, type.instance_class) + made
+    return made
+
+
+def _restoring(
+    w: Writer, written: Sequence[tuple[Path, bool]], args: Sequence[str], end: str
+) -> None:
+    listed, saved = ", ".join(args), "saved" + end
+    w.line("")
+    with w.indented(f"def save({listed}):"):
+        pairs = []
+        for path, assigned in written:
+            leaf = _reach(path, args)
+            kept = f"{_reach(path[:-1], args)}, {leaf}" if assigned else f"{leaf}, {leaf}.copy()"
+            pairs.append(f"({kept}), ")
+        w.line(f"return ({''.join(pairs)})")
+    w.line("")
+    with w.indented(f"def restore({saved}, {listed}):"):
+        for k, (path, assigned) in enumerate(written):
+            kept, value = f"{saved}[{k}][0]", f"{saved}[{k}][1]"
+            w.line(
+                f"{kept}.{path[-1]} = {value}" if assigned else f"put_back{end}({kept}, {value})"
+            )
+
+
+def _reach(path: Path, args: Sequence[str]) -> str:
+    """The expression for a leaf."""
+    first, *rest = path
+    assert isinstance(first, int)
+    return args[first] + "".join(f"[{s}]" if isinstance(s, int) else f".{s}" for s in rest)
