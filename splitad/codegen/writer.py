@@ -18,6 +18,14 @@ class Writer:
         self._indent = 0
         self._last_loc: tuple[str, int] | None = None
 
+    def mark(self) -> int:
+        """The place of the next line, for `insert`."""
+        return len(self.lines)
+
+    def insert(self, mark: int, texts: list[str]) -> None:
+        """Lines at a place that was marked at the present indentation."""
+        self.lines[mark:mark] = ["    " * self._indent + text for text in texts]
+
     def line(self, text: str) -> None:
         self.lines.append("    " * self._indent + text)
 

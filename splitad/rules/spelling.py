@@ -114,9 +114,11 @@ def contribution(
     operand_complex: bool = False,
     out_complex: bool = False,
     strong_zero: bool = True,
+    vector: bool = True,
 ) -> tuple[str, dict[str, Any]]:
     """What a result with cotangent `d` (a name) adds to the cotangent of the partial's operand.
 
+    vector: the code is in a loop that may vectorise (how zero cotangents are guarded).
     names: what the rule's parameters and `out` are called here.  The text is an expression, to be cast
     to the operand's type; where it is a conditional expression it needs parentheses around it.
     """
@@ -133,8 +135,9 @@ def contribution(
         result, guarded = f"{p} * {d}", not partial.bounded
     zero = d
     if guarded and strong_zero and not partial.adjoint and not out_complex and not operand_complex:
-        used["guarded_mul"] = ops.guarded_mul
-        return f"guarded_mul({text}, {d})", used
+        guard = ops.guarded_mul if vector else ops.guarded_mul_branch
+        used[guard.__name__] = guard
+        return f"{guard.__name__}({text}, {d})", used
     if out_complex and not operand_complex:
         zero = f"{d}.real"
         result = f"({result}).real"

@@ -20,6 +20,7 @@ import numpy as np
 from numba import types
 
 from splitad.analysis.activity import is_differentiable
+from splitad.analysis.adjoint_loops import LoopPlan, accumulations, count_uses, loop_plan
 from splitad.analysis.memory import is_array
 from splitad.analysis.reverse import has_reverse, operand_of, terms
 from splitad.analysis.save_plan import Copy
@@ -47,8 +48,11 @@ from splitad.tape.arrays import last_array
 from splitad.tape.ops import add_at, column, load_at, store_at
 from splitad.transform.augment import tuple_text
 from splitad.transform.checks import write_shadow_checks
-from splitad.transform.facts import Facts, unit_loop
+from splitad.transform.facts import Facts, zero_based
 from splitad.transform.loops import LoopText
+
+
+CHUNK = 512  # iterations whose additions are kept in a buffer: some rows of it fit into the L1 cache
 
 
 def shadow_name(var: ir.Var) -> str:
@@ -79,6 +83,18 @@ class _Pullback:
         self.begun: set[ir.Var] = set()  # scalars whose cotangent variable has a value
         self.slot: dict[Scope, object] = {}
         self.tables = _tables(facts)
+        self.uses = count_uses(facts.fn)
+        pairs = [
+            pair
+            for scope in self.where.all
+            for pair in accumulations(scope.block, self.active.memory, self.uses)
+            if self.active(pair[1].array)
+        ]
+        self.accumulated = frozenset(id(stmt) for pair in pairs for stmt in pair)
+        self.unread = {load.out for load, _ in pairs}  # read by their accumulation alone
+        self.loop = LoopPlan()  # of the innermost loop that is being written
+        self.added: list[ir.Load] = []  # its gathered and deferred additions, as they are met
+        self.buffers: dict[str, tuple[types.Type, int]] = {}  # name -> dtype, rows
 
     # ---- the function -----------------------------------------------------------------------------
 
@@ -87,6 +103,7 @@ class _Pullback:
         w.use("column", column)
         w.line("base = tape[0]")
         w.line("cur = tape[2]")
+        top = w.mark()
         for k, copy in enumerate(c for c in self.plan.copies if c.by_reference):
             w.line(f"{copy_name(copy)} = refs[0][{k}]")
         write_shadow_checks(self.facts, w, self.path, self.facts.args_alias)
@@ -105,6 +122,9 @@ class _Pullback:
                 self.add(leaf.exit, self.path(leaf.path), root)
         self.adjoints(root)
         self.write_back()
+        for name, (dtype, rows) in self.buffers.items():
+            w.use("np", np)
+            w.insert(top, [f"{name} = np.empty({rows * CHUNK}, dtype={dtype_name(w, dtype)})"])
         w.line(f"return ({''.join(t + ', ' for t in self.returned())})")
 
     def is_duplicated(self, leaf: ir.Leaf) -> bool:
@@ -204,7 +224,7 @@ class _Pullback:
             if self.active(tree):
                 self.w.use("add_into", add_into)
                 self.w.use("ShadowError", ShadowError)
-                with self.w.indented(f"if not add_into({shadow_name(tree)}, {text}):"):
+                with self.w.indented(f"if not add_into({shadow_name(tree)}, {text}):"):  # type: ignore[arg-type]
                     reason = "result_bar has another shape than the result"
                     self.w.line(f"raise ShadowError({reason!r})")
         elif tree is not None and self.active(tree):
@@ -346,7 +366,7 @@ class _Pullback:
                 self.add(stmt.arg, shadow_name(stmt.out), scope, source=stmt.out)
         elif isinstance(stmt, ir.Load):
             if stmt.out in self.begun:
-                self.add_element(stmt, shadow_name(stmt.out))
+                self.add_load(stmt)
         elif isinstance(stmt, ir.Store):
             self.store(stmt, scope)
         elif isinstance(stmt, ir.ArrayCall):
@@ -367,7 +387,7 @@ class _Pullback:
         converted: bool = False,
     ) -> None:
         """``d_target += text``; the first time in its own block, ``=``."""
-        if not isinstance(target, ir.Var) or not self.active(target):
+        if not isinstance(target, ir.Var) or not self.active(target) or target in self.unread:
             return
         name, type = shadow_name(target), types.unliteral(target.type)
         if source is not None and isinstance(source.type, types.Complex):
@@ -423,6 +443,7 @@ class _Pullback:
                 operand_complex=isinstance(arg.type, types.Complex),
                 out_complex=out_complex,
                 strong_zero=self.facts.strong_zero and not _finite(term.operands.values()),
+                vector=self.loop.independent,
             )
             for name, value in used.items():
                 self.w.use(name, value)
@@ -439,6 +460,31 @@ class _Pullback:
         else:
             self.w.line(f"{shadow}[{index}] += {text}")
 
+    def add_load(self, stmt: ir.Load) -> None:
+        """The adjoint of a load; see analysis/adjoint_loops.py for the ways in which it can be put off."""
+        value = shadow_name(stmt.out)
+        if id(stmt) in self.loop.gathered:
+            self.added.append(stmt)
+            self.w.line(f"{self.sum_name(stmt)} += {value}")
+        elif id(stmt) in self.loop.deferred:
+            self.added.append(stmt)
+            name, offset = self.buffer(stmt)
+            self.w.use("store_at", store_at)
+            self.w.line(f"store_at({name}, {offset}, {value})")
+        else:
+            self.add_element(stmt, value)
+
+    def sum_name(self, stmt: ir.Load) -> str:
+        return f"sum_{stmt.out.name}"
+
+    def buffer(self, stmt: ir.Load) -> tuple[str, str]:
+        """The buffer of a deferred addition, and the index in it for this iteration."""
+        name = f"buffer_{stmt.array.type.dtype}"
+        row = self.loop.deferred[id(stmt)]
+        dtype, rows = self.buffers.get(name, (stmt.array.type.dtype, 0))
+        self.buffers[name] = (dtype, max(rows, row + 1))
+        return name, f"at + {row * CHUNK}" if row else "at"
+
     def store(self, stmt: ir.Store, scope: Scope) -> None:
         shadow, index, unchecked = self.element(stmt)
         if unchecked:
@@ -449,7 +495,8 @@ class _Pullback:
         else:
             read, write = f"{shadow}[{index}]", f"{shadow}[{index}] = {{}}"
         self.add(stmt.value, read, scope)
-        self.w.line(write.format(zero(self.w, stmt.array.type.dtype)))
+        if id(stmt) not in self.accumulated:
+            self.w.line(write.format(zero(self.w, stmt.array.type.dtype)))
         old = self.facts.old.get(id(stmt))
         if old is not None and any(c.undo and c.array == stmt.array for c in self.plan.copies):
             taken_back = write.format(identifier(old.name))
@@ -568,15 +615,59 @@ class _Pullback:
                 for c in record.columns:
                     w.line(f"tape_{identifier(c.var.name)} = {text.column(w, c)}")
                 self.slot[body] = lambda c: f"tape_{identifier(c.var.name)}[{text.index}]"
-        with w.indented(f"for {text.index} in {text.reversed_range(w)}:"):
-            text.write_counter(w)
-            self.restore(body)
-            self.bind_shadows(body)
-            self.yields(loop, carried, body)
-            self.adjoints(body)
+        outer, outer_added = self.loop, self.added
+        memory = self.active.memory
+        self.loop = loop_plan(loop, memory, self.active, self.accumulated, self.uses)
+        self.added = []
+        for load in self.loop.loads:
+            if id(load) in self.loop.gathered:
+                w.line(f"{self.sum_name(load)} = {zero(w, load.array.type.dtype)}")
+        if self.loop.deferred:
+            self.chunks(loop, text, carried, body)
+        else:
+            rising = self.loop.ascending
+            span = text.range(w) if rising else text.reversed_range(w)
+            with w.indented(f"for {text.index} in {span}:"):
+                text.write_counter(w)
+                self.reversed_body(loop, carried, body)
+        for load in self.added:
+            if id(load) in self.loop.gathered:
+                self.add_element(load, self.sum_name(load))
+        self.loop, self.added = outer, outer_added
         if record.size and record.pushes:
             w.line(f"cur = {text.record}")
         self.finish_params(loop, carried, scope)
+
+    def reversed_body(self, loop: ir.For, carried: list[int], body: Scope) -> None:
+        self.restore(body)
+        self.bind_shadows(body)
+        self.yields(loop, carried, body)
+        self.adjoints(body)
+
+    def chunks(self, loop: ir.For, text: LoopText, carried: list[int], body: Scope) -> None:
+        """The reversed loop, a piece at a time, what its adjoints add going through buffers."""
+        w, k = self.w, text.counter
+        start = operand(w, loop.start)
+        first = "" if zero_based(loop) else f"{start} + "
+        pieces = f"({text.trips} + {CHUNK - 1}) // {CHUNK}"
+        rising = self.loop.ascending
+        span = f"range({pieces})" if rising else f"range({pieces} - 1, -1, -1)"
+        with w.indented(f"for piece_{k} in {span}:"):
+            w.line(f"lo_{k} = {first}piece_{k} * {CHUNK}")
+            w.line(f"hi_{k} = min(lo_{k} + {CHUNK}, {first}{text.trips})")
+            part = f"range(lo_{k}, hi_{k})" if rising else f"range(hi_{k} - 1, lo_{k} - 1, -1)"
+            with w.indented(f"for {k} in {part}:"):
+                w.line(f"at = {k} - lo_{k}")
+                self.reversed_body(loop, carried, body)
+            for load in self.added:
+                if id(load) in self.loop.deferred:
+                    with w.indented(f"for {k} in range(lo_{k}, hi_{k}):"):
+                        w.line(f"at = {k} - lo_{k}")
+                        for stmt in self.loop.index[id(load)]:
+                            statement(w, stmt, unchecked=True)
+                        w.use("load_at", load_at)
+                        name, offset = self.buffer(load)
+                        self.add_element(load, f"load_at({name}, {offset})")
 
     def while_loop(self, loop: ir.While, scope: Scope) -> None:
         w, body = self.w, self.where.at(loop.body)

@@ -1,0 +1,213 @@
+"""How the adjoint of a loop can be written so that it vectorises.
+
+Four facts about statements and innermost loops:
+
+- **accumulation** ``a[i] = a[i] + e``, the element read for nothing else: its adjoint only reads the
+  shadow, ``d_e += d_a[i]``; nothing is zeroed or added.
+- **gathered**: an adjoint that adds to the same element in every iteration adds to a scalar instead, and
+  that to the element once, behind the loop.
+- **deferred**: adjoints that add to different elements of one array in one iteration (``u[i-1]``,
+  ``u[i]``, ``u[i+1]``) put what they add into a buffer; loops of their own then add the buffers.  In one
+  loop, LLVM must assume that each addition depends on the last.
+- **ascending**: iterations that do not depend on each other are reversed in forward order.
+
+The last three need that no adjoint in the loop reads a shadow that another one there adds to.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from splitad.analysis.activity import Activity
+from splitad.analysis.memory import Memory
+from splitad.analysis.reverse import has_reverse
+from splitad.ir import nodes as ir
+from splitad.ir.walk import blocks, operands, walk
+
+SIMPLE = (ir.Prim, ir.Cast, ir.Dim, ir.Load, ir.Store)
+
+
+@dataclass(frozen=True, eq=False)
+class LoopPlan:
+    """gathered, deferred: loads, by identity, and a number for each.  independent: whether no adjoint in
+    the loop reads what another adds; then the loop can vectorise.  index: for each deferred load, the
+    statements that compute its index from the counter."""
+
+    gathered: dict[int, int] = field(default_factory=dict)
+    deferred: dict[int, int] = field(default_factory=dict)
+    index: dict[int, tuple[ir.Stmt, ...]] = field(default_factory=dict)
+    loads: tuple[ir.Load, ...] = ()
+    independent: bool = False
+    ascending: bool = False
+
+
+def accumulations(block: ir.Block, memory: Memory, uses: dict[ir.Var, int]) -> Iterator[tuple[ir.Load, ir.Store]]:
+    """The (load, store) pairs of ``a[i] = a[i] + e`` in a block.
+
+    uses: how often each value is read in the whole function.
+    """
+    defined = {out: s for s in block.stmts if (out := getattr(s, "out", None)) is not None}
+    position = {id(s): k for k, s in enumerate(block.stmts)}
+    for store in block.stmts:
+        if not isinstance(store, ir.Store) or not isinstance(store.value, ir.Var):
+            continue
+        total = defined.get(store.value)
+        if not isinstance(total, ir.Prim) or uses.get(total.out, 0) != 1:
+            continue
+        if total.fn not in (operator.add, operator.iadd, operator.sub, operator.isub):
+            continue
+        terms = total.args if total.fn in (operator.add, operator.iadd) else total.args[:1]
+        for term in terms:
+            load = defined.get(term) if isinstance(term, ir.Var) else None
+            if (
+                isinstance(load, ir.Load)
+                and load.array == store.array
+                and load.index == store.index
+                and uses.get(load.out, 0) == 1
+            ):
+                between = block.stmts[position[id(load)] + 1 : position[id(store)]]
+                if not any(_writes(s, store.array, memory) for s in between):
+                    yield load, store
+                    break
+
+
+def _writes(stmt: ir.Stmt, array: ir.Operand, memory: Memory) -> bool:
+    inner = {id(stmt)} | {id(s) for b in blocks(stmt) for s in walk(b)}
+    return any(
+        id(w.stmt) in inner and memory.may_alias(array, w.array)  # type: ignore[arg-type]
+        for w in memory.writes
+    )
+
+
+def count_uses(fn: ir.Function) -> dict[ir.Var, int]:
+    """How often each value is read: by statements, yields, the result and the leaves at exit."""
+    found: dict[ir.Var, int] = {}
+
+    def add(operand: object) -> None:
+        if isinstance(operand, ir.Var):
+            found[operand] = found.get(operand, 0) + 1
+
+    def tree(node: ir.Tree) -> None:
+        if isinstance(node, ir.TupleTree):
+            for item in node.items:
+                tree(item)
+        else:
+            add(node)
+
+    for stmt in walk(fn.body):
+        for operand in operands(stmt):
+            add(operand)
+        for block in blocks(stmt):
+            for y in block.yields:
+                add(y)
+    tree(fn.result)
+    for leaf in fn.leaves:
+        add(leaf.exit)
+    return found
+
+
+def loop_plan(
+    loop: ir.For,
+    memory: Memory,
+    active: Activity,
+    accumulated: frozenset[int],
+    uses: dict[ir.Var, int],
+) -> LoopPlan:
+    """accumulated: loads and stores (by identity) of the accumulations."""
+    if any(not isinstance(s, SIMPLE) for s in loop.body.stmts):
+        return LoopPlan()
+    reversed_ = [s for s in loop.body.stmts if has_reverse(s, active)]
+    adds = [
+        s for s in reversed_ if isinstance(s, ir.Load) and id(s) not in accumulated
+    ]
+    reads = [s for s in reversed_ if isinstance(s, ir.Store)]
+    inside = {out for s in loop.body.stmts if (out := getattr(s, "out", None)) is not None}
+    inside |= {loop.counter, *loop.params}
+    for add in adds:
+        if add.array in inside or any(memory.may_alias(add.array, r.array) for r in reads):
+            return LoopPlan(ascending=False)
+    gathered = {
+        id(s): k for k, s in enumerate(s for s in adds if not inside & set(s.index))
+    }
+    rest = [s for s in adds if id(s) not in gathered]
+    definition = {out: s for s in loop.body.stmts if (out := getattr(s, "out", None)) is not None}
+    deferred: dict[int, int] = {}
+    index: dict[int, tuple[ir.Stmt, ...]] = {}
+    if _unit(loop) and all(_affine(s, loop, definition) for s in rest):
+        for s in rest:
+            others = [o for o in rest if o is not s and memory.may_alias(o.array, s.array)]
+            if any(o.index != s.index or o.array != s.array for o in others):
+                deferred[id(s)] = len(deferred)
+                index[id(s)] = tuple(
+                    definition[v] for v in s.index if isinstance(v, ir.Var) and v in definition
+                )
+    conflicts = [s for s in rest if id(s) not in deferred]
+    for k, s in enumerate(conflicts):
+        for o in conflicts[:k]:
+            if memory.may_alias(o.array, s.array) and (o.array, o.index) != (s.array, s.index):
+                return LoopPlan(gathered, {}, {}, tuple(adds))
+    ascending = (
+        _unit(loop)
+        and not any(active(p) and not _summed(p, loop, definition, uses) for p in loop.params)
+        and _apart(reads, loop, definition, memory)
+        and all(_affine(s, loop, definition) for s in rest)
+    )
+    return LoopPlan(gathered, deferred, index, tuple(adds), True, ascending)
+
+
+def _summed(
+    param: ir.Var, loop: ir.For, definition: dict[ir.Var, ir.Stmt], uses: dict[ir.Var, int]
+) -> bool:
+    """Whether the loop only adds to this carried value: its cotangent is then the same throughout."""
+    y = loop.body.yields[loop.params.index(param)]
+    total = definition.get(y) if isinstance(y, ir.Var) else None
+    return (
+        isinstance(total, ir.Prim)
+        and total.fn in (operator.add, operator.iadd)
+        and param in total.args
+        and uses.get(param, 0) == 1
+        and uses.get(total.out, 0) == 1
+    )
+
+
+def _unit(loop: ir.For) -> bool:
+    return isinstance(loop.step, ir.Lit) and loop.step.value == 1
+
+
+def _affine(stmt: ir.Load | ir.Store, loop: ir.For, definition: dict[ir.Var, ir.Stmt]) -> bool:
+    """Whether each index is the counter plus something that the loop does not change, or such a thing
+    alone, and one of them has the counter in it."""
+    found = False
+    for entry in stmt.index:
+        if isinstance(entry, ir.Lit) or entry not in definition and entry not in loop.params:
+            found |= entry == loop.counter
+            continue
+        by = definition.get(entry)
+        if not isinstance(by, ir.Prim) or by.fn not in (operator.add, operator.sub):
+            return False
+        left, right = by.args
+        if by.fn is operator.add and right == loop.counter:
+            left, right = right, left
+        fixed = isinstance(right, ir.Lit) or (
+            right not in definition and right not in loop.params and right != loop.counter
+        )
+        if left != loop.counter or not fixed:
+            return False
+        found = True
+    return found
+
+
+def _apart(
+    stores: list[ir.Store], loop: ir.For, definition: dict[ir.Var, ir.Stmt], memory: Memory
+) -> bool:
+    """Whether the stores of different iterations are to different elements."""
+    for k, store in enumerate(stores):
+        if store.wraps or not _affine(store, loop, definition):
+            return False
+        for other in stores[:k]:
+            if memory.may_alias(store.array, other.array):
+                if (store.array, store.index) != (other.array, other.index):
+                    return False
+    return True
