@@ -68,7 +68,7 @@ class CompiledPair:
 
     @cached_property
     def written(self) -> tuple[tuple[tuple[int | str, ...], bool], ...]:
-        """The leaves of the arguments that a call changes; see runtime/state.py."""
+        """The leaves of the arguments that a call changes; see transform/gradient.py."""
         facts = self.text.facts
         memory, root = facts.active.memory, facts.where.root
         found = []
