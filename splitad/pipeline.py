@@ -74,9 +74,12 @@ def build(fn: ir.Function, activities: tuple[str, ...], options: Options) -> Pai
     )
     _check("lower", fn)
     # smaller code to differentiate is smaller code twice over: values shared, invariants out of loops
-    fn = _check("simplify", simplify.run(
+    fn = _check(
+        "simplify",
+        simplify.run(
             fn, options.error_model, options.boundscheck, options.strong_zero, options.args_alias
-        ))
+        ),
+    )
     # an integer beside each array that control flow chooses, so that its shadow can be found
     facts = _activity(fn, wanted, options)
     fn, ids = identity.run(fn, facts, wanted)
@@ -104,7 +107,18 @@ def build(fn: ir.Function, activities: tuple[str, ...], options: Options) -> Pai
     places = layout(where, plan, active, tuple(v.var for v in fn.leaves if is_array(v.var)))
     limit = f"the tape of {fn.name} would outgrow max_tape_bytes={options.max_tape_bytes}"
     found = Facts(
-        fn, where, active, ids, needs, plan, places, activities, old, options.strong_zero, options.args_alias, limit
+        fn,
+        where,
+        active,
+        ids,
+        needs,
+        plan,
+        places,
+        activities,
+        old,
+        options.strong_zero,
+        options.args_alias,
+        limit,
     )
     names: dict[str, object] = {}
     forward = augment.run(found, fn.name + "__forward", names)

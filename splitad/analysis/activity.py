@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from numba import types
 
 from splitad.analysis.memory import Memory, Root, is_array, tree_leaves
+from splitad.errors import UnsupportedError
 from splitad.ir import nodes as ir
 from splitad.ir.walk import walk
 
@@ -49,7 +50,7 @@ class Flow:
     targets: tuple[ir.Operand, ...]
 
 
-Depends = Callable[[ir.Stmt], tuple[tuple[ir.Operand, ...], tuple[ir.Operand, ...]]]
+Depends = Callable[[ir.Prim | ir.ArrayCall], tuple[tuple[ir.Operand, ...], tuple[ir.Operand, ...]]]
 
 
 def activity(
@@ -65,6 +66,14 @@ def activity(
     for var in wanted:
         varied.add(var)
     _fixpoint(flows, varied, forward=True)
+    for stmt in walk(fn.body):
+        if isinstance(stmt, ir.Impure) and any(arg in varied for arg in stmt.args):
+            name = getattr(stmt.fn, "__name__", stmt.fn)
+            raise UnsupportedError(
+                f"{name} is drawn with a parameter that carries a derivative",
+                stmt.loc,
+                "Draw a standard number and scale it: loc + scale * np.random.standard_normal().",
+            )
 
     useful = _Marks(memory)
     for operand in tree_leaves(fn.result):

@@ -8,7 +8,7 @@ cannot be the same array.  Seen from outside of that loop a slot is any of the a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from numba import types
@@ -169,12 +169,17 @@ def tree_leaves(tree: ir.Tree) -> Iterator[ir.Operand]:
         yield tree
 
 
-def _fresh(loop: ir.For | ir.While, k: int, get) -> Roots:  # type: ignore[no-untyped-def]
+def _fresh(loop: ir.For | ir.While, k: int, get: Callable[[ir.Operand], Roots]) -> Roots:
     y = loop.body.yields[k]
     return frozenset() if y in loop.params else get(y)
 
 
-def _permutes(loop: ir.For | ir.While, carried: list[int], outside: dict[int, Roots], get) -> bool:  # type: ignore[no-untyped-def]
+def _permutes(
+    loop: ir.For | ir.While,
+    carried: list[int],
+    outside: dict[int, Roots],
+    get: Callable[[ir.Operand], Roots],
+) -> bool:
     """Whether the loop's carried arrays stay distinct: see the module."""
     params = [loop.params[k] for k in carried]
     inside_new = {

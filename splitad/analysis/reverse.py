@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from numba import types
 
 from splitad.analysis.activity import Activity, is_differentiable
+from splitad.analysis.identity import Identity
 from splitad.analysis.memory import is_array, tree_leaves
 from splitad.ir import nodes as ir
 from splitad.ir.walk import blocks, walk
@@ -72,8 +73,8 @@ class Reverse:
     shadowed: frozenset[ir.Var]
 
 
-def reverse(fn: ir.Function, active: Activity, identity) -> Reverse:  # type: ignore[no-untyped-def]
-    """identity: the facts of transform/identity.py (id and dims of arrays)."""
+def reverse(fn: ir.Function, active: Activity, identity: Identity) -> Reverse:
+    """What the reverse pass of fn, which has its identities, will do."""
     values: dict[ir.Var, None] = {}
     contents: list[tuple[ir.ArrayCall, ir.Var]] = []
     shadowed: dict[ir.Var, None] = {}
@@ -137,7 +138,9 @@ def reverse(fn: ir.Function, active: Activity, identity) -> Reverse:  # type: ig
         if is_array(operand):
             shadow(operand)
     for leaf in fn.leaves:  # integer fields are copied into shadows that make_zero makes
-        if any(isinstance(step, str) for step in leaf.path) and not is_differentiable(leaf.var.type):
+        if any(isinstance(step, str) for step in leaf.path) and not is_differentiable(
+            leaf.var.type
+        ):
             need(leaf.exit)
     for leaf in fn.leaves:
         if is_array(leaf.var) and active(leaf.var):
@@ -146,6 +149,7 @@ def reverse(fn: ir.Function, active: Activity, identity) -> Reverse:  # type: ig
             if fields.rebound:
                 shadow(leaf.var)
                 shadow(leaf.exit)
+                need(identity.id.get(leaf.exit))  # type: ignore[call-overload]
     return Reverse(tuple(values), tuple(contents), frozenset(shadowed))
 
 

@@ -15,17 +15,19 @@ contents are still known there, from one of
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from numba import types
 
 from splitad.analysis.activity import Activity
 from splitad.analysis.maxflow import INFINITE, FlowGraph
-from splitad.analysis.memory import Memory, is_array
+from splitad.analysis.memory import Memory, Write
 from splitad.analysis.reverse import Reverse
 from splitad.analysis.scopes import Scope, Scopes
 from splitad.analysis.undo import loaded_last
 from splitad.ir import nodes as ir
+from splitad.ir.walk import blocks, walk
 from splitad.rules import registry
 from splitad.rules.spelling import cheap
 
@@ -133,14 +135,12 @@ class _Finder:
         at_root = any(s is after for s in self.where.root.block.stmts)
         return at_root and not self._written_after(after, later)
 
-    def _written_after(self, after: ir.Stmt, later) -> bool:  # type: ignore[no-untyped-def]
+    def _written_after(self, after: ir.Stmt, later: Iterable[Write]) -> bool:
         inner = {id(s) for s in _nested(after)}
         return any(id(w.stmt) not in inner for w in later)
 
 
-def _nested(stmt: ir.Stmt):  # type: ignore[no-untyped-def]
-    from splitad.ir.walk import blocks, walk
-
+def _nested(stmt: ir.Stmt) -> Iterator[ir.Stmt]:
     for block in blocks(stmt):
         yield from walk(block)
 

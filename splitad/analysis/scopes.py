@@ -23,7 +23,8 @@ class Scope:
 
     def chain(self) -> list[Scope]:
         """This scope and those around it, innermost first."""
-        found, scope = [], self
+        found: list[Scope] = []
+        scope: Scope | None = self
         while scope is not None:
             found.append(scope)
             scope = scope.parent

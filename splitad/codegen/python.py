@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import builtins
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numba import types
-from numba.np.numpy_support import as_dtype
 
 from splitad.codegen.writer import Writer, identifier
 from splitad.errors import InternalError
 from splitad.ir import nodes as ir
-from splitad.rules.spelling import spell
+from splitad.ir.types import numpy_dtype
+from splitad.rules.spelling import spell, unique_number
 from splitad.tape.ops import load_at, store_at
 
 
@@ -43,11 +45,8 @@ def literal(w: Writer, lit: ir.Lit) -> str:
         return "None"
     if isinstance(type, (types.UnicodeType, types.StringLiteral)):
         return repr(value)
-    return w.use(f"const_{len(w.names)}" if not _known(w, value) else _known(w, value), value)
-
-
-def _known(w: Writer, value: object) -> str:
-    return next((n for n, v in w.names.items() if v is value), "")
+    # a number of its own: modules with equal texts are shared, and this is injected into them
+    return w.use(f"const_{unique_number(value)}", value)
 
 
 def float_text(w: Writer, value: float) -> str:
@@ -87,9 +86,9 @@ def type_name(w: Writer, type: types.Type) -> str:
 def dtype_name(w: Writer, type: types.Type) -> str:
     """A NumPy dtype constant."""
     if isinstance(type, types.Record):
-        return w.use("record_" + str(abs(hash(str(type.dtype))) % 10**6), as_dtype(type))
+        return w.use("record_dtype", numpy_dtype(type))
     w.use("np", np)
-    return f"np.{as_dtype(type).name}" if not isinstance(type, types.Boolean) else "np.bool_"
+    return f"np.{numpy_dtype(type).name}" if not isinstance(type, types.Boolean) else "np.bool_"
 
 
 def index_text(w: Writer, index: tuple[ir.Index, ...]) -> str:
@@ -134,11 +133,15 @@ def view_text(w: Writer, stmt: ir.View, base: str) -> str:
         (name,) = stmt.index
         return f"{base}[{name.value!r}]"  # type: ignore[union-attr]
     if stmt.kind == "reshape":
-        return f"{base}.reshape(({index_text(w, stmt.index)},))" if stmt.index else f"{base}.reshape(())"
+        return (
+            f"{base}.reshape(({index_text(w, stmt.index)},))"
+            if stmt.index
+            else f"{base}.reshape(())"
+        )
     raise InternalError(f"no such view: {stmt.kind}", stmt.loc)
 
 
-def call_text(w: Writer, fn: object, args: tuple[ir.Operand, ...]) -> str:
+def call_text(w: Writer, fn: Callable[..., Any], args: tuple[ir.Operand, ...]) -> str:
     text, names = spell(fn, [operand(w, a) for a in args])
     for name, value in names.items():
         w.use(name, value)
@@ -150,11 +153,15 @@ def statement(w: Writer, stmt: ir.Stmt, unchecked: bool) -> None:
     if isinstance(stmt, (ir.Prim, ir.Impure)):
         w.line(f"{identifier(stmt.out.name)} = {call_text(w, stmt.fn, stmt.args)}")
     elif isinstance(stmt, ir.Cast):
-        w.line(f"{identifier(stmt.out.name)} = {type_name(w, stmt.out.type)}({operand(w, stmt.arg)})")
+        w.line(
+            f"{identifier(stmt.out.name)} = {type_name(w, stmt.out.type)}({operand(w, stmt.arg)})"
+        )
     elif isinstance(stmt, ir.Dim):
         w.line(f"{identifier(stmt.out.name)} = {operand(w, stmt.array)}.shape[{stmt.axis}]")
     elif isinstance(stmt, ir.Load):
-        w.line(f"{identifier(stmt.out.name)} = {load_text(w, stmt, operand(w, stmt.array), unchecked)}")
+        w.line(
+            f"{identifier(stmt.out.name)} = {load_text(w, stmt, operand(w, stmt.array), unchecked)}"
+        )
     elif isinstance(stmt, ir.Store):
         index, value = index_text(w, stmt.index), operand(w, stmt.value)
         if unchecked and not stmt.wraps:

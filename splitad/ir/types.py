@@ -81,6 +81,12 @@ def type_of(value: object) -> types.Type:
     return found
 
 
+def numpy_dtype(type: types.Type) -> np.dtype[Any]:
+    """The NumPy dtype of a scalar or record type."""
+    found: np.dtype[Any] = numpy_support.as_dtype(type)
+    return found
+
+
 def is_float_like(type: types.Type) -> bool:
     """Whether a scalar of this type can carry a derivative."""
     return isinstance(types.unliteral(type), (types.Float, types.Complex))

@@ -40,11 +40,10 @@ def _last_array(base, cur, dtype, dims):  # type: ignore[no-untyped-def]
 
     if ndim == 0:
 
-        def impl(base, cur, dtype, dims):  # type: ignore[no-untyped-def]
-            size = 8 if _itemsize(dtype) <= 8 else 16
-            return snapshot_view(base, cur - size, (), dtype)
+        def scalar(base, cur, dtype, dims):  # type: ignore[no-untyped-def]
+            return snapshot_view(base, cur - ((_itemsize(dtype) + 7) & -8), (), dtype)
 
-        return impl
+        return scalar
 
     def impl(base, cur, dtype, dims):  # type: ignore[no-untyped-def]
         shape = _read_shape(base, cur - 8 * ndim, dims)
@@ -87,5 +86,5 @@ def _read_shape_impl(base, offset, dims):  # type: ignore[no-untyped-def]
     items = ", ".join(f"c[{k}]" for k in range(ndim)) + ","
     text = f"def impl(base, offset, dims):\n    c = column(base, offset, int64)\n    return ({items})\n"
     scope: dict[str, Any] = {"column": column, "int64": types.int64}
-    exec(text, scope)  # noqa: S102 - the number of dimensions is only known by type
+    exec(text, scope)  # the number of dimensions is only known by type
     return scope["impl"]

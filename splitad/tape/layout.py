@@ -62,9 +62,7 @@ class Layout:
         return (record, found[0]) if found else None
 
 
-def layout(
-    where: Scopes, plan: Plan, active: Activity, noted: tuple[ir.Var, ...]
-) -> Layout:
+def layout(where: Scopes, plan: Plan, active: Activity, noted: tuple[ir.Var, ...]) -> Layout:
     """noted: arrays whose address, shape and strides are kept for the checks of shadows."""
     values: dict[Scope, list[ir.Var]] = {s: [] for s in where.all if s.record is s}
     for scope, taped in plan.taped.items():

@@ -27,7 +27,7 @@ from splitad.rules import registry
 from splitad.rules.spelling import unique_number
 from splitad.runtime.boundary import note_array
 from splitad.tape.arrays import put_array, snapshot_nbytes
-from splitad.tape.layout import Column, Record
+from splitad.tape.layout import Column
 from splitad.tape.ops import column, tape_grow, tape_release
 from splitad.transform.checks import write_argument_checks
 from splitad.transform.facts import Facts, unit_loop
@@ -92,7 +92,7 @@ class _Augment:
 
     def block(self, scope: Scope) -> None:
         for stmt in scope.block.stmts:
-            if scope.parent is None and not isinstance(stmt, (ir.GetField, ir.TupleGet)):
+            if scope.parent is None and not isinstance(stmt, (ir.GetField, ir.TupleGet, ir.Dim)):
                 self.check_arguments()  # once the arguments are taken apart, before anything is written
             self.w.at(stmt.loc)
             self.stmt(stmt, scope)

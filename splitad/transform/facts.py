@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from splitad.analysis.activity import Activity
+from splitad.analysis.identity import Identity
 from splitad.analysis.reverse import Reverse
 from splitad.analysis.save_plan import Plan
 from splitad.analysis.scopes import Scopes
 from splitad.ir import nodes as ir
 from splitad.tape.layout import Layout
-from splitad.transform.identity import Identity
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,15 +9,18 @@ by the order of what loops yield alone is wrong: it cannot tell which carried ar
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 
 from numba import types
 
+from splitad.analysis.activity import Activity
+from splitad.analysis.identity import Identity
 from splitad.analysis.memory import is_array
-from splitad.errors import UnsupportedError
+from splitad.errors import Loc, UnsupportedError
 from splitad.ir import nodes as ir
 from splitad.ir.build import Builder
-from splitad.ir.walk import walk
+from splitad.ir.walk import inner_defs, outs, walk
 
 
 def fresh_id() -> int:
@@ -25,17 +28,8 @@ def fresh_id() -> int:
     raise NotImplementedError
 
 
-@dataclass(frozen=True, eq=False)
-class Identity:
-    """id: the identity of each array that needs one.  dims: the shape of each that a choice produced."""
-
-    id: dict[ir.Var, ir.Operand]
-    dims: dict[ir.Var, tuple[ir.Operand, ...]]
-    leaf_ids: dict[ir.Var, int]
-
-
 class _Pass:
-    def __init__(self, fn: ir.Function, active, wanted: frozenset[ir.Var]) -> None:  # type: ignore[no-untyped-def]
+    def __init__(self, fn: ir.Function, active: Activity, wanted: frozenset[ir.Var]) -> None:
         self.fn, self.active, self.wanted = fn, active, wanted
         self.b = Builder(fn.loc)
         for var in _all_vars(fn):
@@ -46,21 +40,8 @@ class _Pass:
         self.needed = self._sources()
 
     def _sources(self) -> set[ir.Operand]:
-        """Active arrays that are chosen by control flow, and those that flow into them."""
+        """Active arrays that are chosen by control flow, and those, active or not, that flow into them."""
         found: set[ir.Operand] = set()
-        edges: list[tuple[ir.Operand, ir.Operand]] = []
-        for stmt in walk(self.fn.body):
-            if isinstance(stmt, (ir.For, ir.While)):
-                for quad in zip(stmt.inits, stmt.params, stmt.body.yields, stmt.outs, strict=True):
-                    if self._chosen(quad[1]):
-                        found |= set(quad)
-            elif isinstance(stmt, ir.If):
-                for k, out in enumerate(stmt.outs):
-                    if self._chosen(out):
-                        found.add(out)
-                        found |= {
-                            s.yields[k] for s in (stmt.then, stmt.orelse) if k < len(s.yields)
-                        }
         fields = [
             leaf
             for leaf in self.fn.leaves
@@ -72,12 +53,22 @@ class _Pass:
             # one field was rebound: which array each field held at entry is then found by identity
             for leaf in fields:
                 found |= {leaf.exit, leaf.var}
+        choices = list(_choices(self.fn))
+        size = -1
+        while size != len(found):
+            size = len(found)
+            for results, options in choices:
+                if any(self._active_array(r) or r in found for r in results):
+                    found.update(results, options)
         return found
 
-    def _chosen(self, var: ir.Var) -> bool:
+    def _active_array(self, var: ir.Operand) -> bool:
         return is_array(var) and self.active(var)
 
-    def of(self, array: ir.Operand, loc) -> ir.Operand:  # type: ignore[no-untyped-def]
+    def _chosen(self, var: ir.Operand) -> bool:
+        return is_array(var) and var in self.needed
+
+    def of(self, array: ir.Operand, loc: Loc) -> ir.Operand:
         """The identity of an array that flows into a choice."""
         if isinstance(array, ir.Lit):
             return Builder.intp(-1)  # undefined here, or a frozen global: never looked up
@@ -108,12 +99,12 @@ class _Pass:
             self.b.emit(stmt)
             outs = stmt.outs if isinstance(stmt, ir.ArrayCall) else ()
             for out in outs:
-                if self._chosen(out):
+                if self._active_array(out):
                     self.dims[out] = self._dims(out)
             if isinstance(stmt, (ir.GetField, ir.TupleGet)):
                 self.leaf(stmt.out)
             for out in (stmt.out,) if isinstance(stmt, ir.Alloc) else outs:
-                if out in self.needed and self._chosen(out):
+                if self._chosen(out):
                     var = self.b.fresh("id_" + out.name, types.intp)
                     self.b.emit(ir.Impure(var, fresh_id, (), loc=stmt.loc))
                     self.id[out] = var
@@ -121,7 +112,7 @@ class _Pass:
 
     def leaf(self, var: ir.Var) -> None:
         """The shape of an argument's array whose shadow the pullback may have to make itself."""
-        if var in self.leaf_ids and self._chosen(var):
+        if var in self.leaf_ids and self._active_array(var):
             if var not in self.wanted or var in self.needed:
                 self.dims[var] = self._dims(var)
 
@@ -171,17 +162,33 @@ class _Pass:
             self.dims[stmt.outs[k]] = self._dims(stmt.outs[k])
 
 
-def _all_vars(fn: ir.Function):  # type: ignore[no-untyped-def]
-    from splitad.ir.walk import inner_defs, outs
+def _choices(
+    fn: ir.Function,
+) -> Iterator[tuple[tuple[ir.Operand, ...], tuple[ir.Operand, ...]]]:
+    """(results, what they can be) for each array that a loop carries or a branch yields."""
+    for stmt in walk(fn.body):
+        if isinstance(stmt, (ir.For, ir.While)):
+            for init, param, y, out in zip(
+                stmt.inits, stmt.params, stmt.body.yields, stmt.outs, strict=True
+            ):
+                if is_array(param):
+                    yield (param, out), (init, y)
+        elif isinstance(stmt, ir.If):
+            sides = (stmt.then.yields, stmt.orelse.yields)
+            for k, out in enumerate(stmt.outs):
+                if is_array(out):
+                    yield (out,), tuple(side[k] for side in sides if k < len(side))
 
+
+def _all_vars(fn: ir.Function) -> Iterator[ir.Var]:
     yield from fn.params
     for stmt in walk(fn.body):
         yield from outs(stmt)
         yield from inner_defs(stmt)
 
 
-def run(  # type: ignore[no-untyped-def]
-    fn: ir.Function, active, wanted: frozenset[ir.Var]
+def run(
+    fn: ir.Function, active: Activity, wanted: frozenset[ir.Var]
 ) -> tuple[ir.Function, Identity]:
     """active: whether an array is (from the activity analysis).  wanted: the leaves of arguments that
     are not Const; the pullback makes the shadows of the others."""

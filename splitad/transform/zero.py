@@ -8,7 +8,6 @@ from __future__ import annotations
 import numpy as np
 from numba import types
 
-from splitad.analysis.memory import is_array
 from splitad.codegen.python import dtype_name, type_name, zero
 from splitad.codegen.writer import Writer
 from splitad.ir import nodes as ir
@@ -16,7 +15,7 @@ from splitad.ir.activities import is_real_or_complex
 from splitad.ir.types import struct_fields
 from splitad.rules.spelling import unique_number
 from splitad.runtime.noted import new_struct, noted_array
-from splitad.runtime.zero import make_zero
+from splitad.runtime.zero import zeros_as
 from splitad.tape.ops import column
 from splitad.transform.augment import tuple_text
 from splitad.transform.facts import Facts
@@ -36,8 +35,8 @@ def run(facts: Facts, name: str, names: dict[str, object]) -> Writer:
             )
             if activity == "duplicated"
         ]
-        w.use("make_zero", make_zero)
-        w.line(f"return make_zero(({''.join(t + ', ' for t in texts)}))" if texts else "return ()")
+        w.use("zeros_as", zeros_as)
+        w.line(f"return zeros_as(({''.join(t + ', ' for t in texts)}))" if texts else "return ()")
     return w
 
 
