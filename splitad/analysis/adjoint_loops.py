@@ -116,14 +116,18 @@ def loop_plan(
     uses: dict[ir.Var, int],
 ) -> LoopPlan:
     """accumulated: loads and stores (by identity) of the accumulations."""
-    if any(not isinstance(s, SIMPLE) for s in loop.body.stmts):
-        return LoopPlan()
+    for stmt in loop.body.stmts:
+        # a branch without an adjoint (a check that may raise) is not there in the reversed loop
+        silent = isinstance(stmt, ir.If) and not has_reverse(stmt, active)
+        if not isinstance(stmt, SIMPLE) and not silent:
+            return LoopPlan()
     reversed_ = [s for s in loop.body.stmts if has_reverse(s, active)]
     adds = [
         s for s in reversed_ if isinstance(s, ir.Load) and id(s) not in accumulated
     ]
     reads = [s for s in reversed_ if isinstance(s, ir.Store)]
     inside = {out for s in loop.body.stmts if (out := getattr(s, "out", None)) is not None}
+    inside |= {out for s in loop.body.stmts if isinstance(s, ir.If) for out in s.outs}
     inside |= {loop.counter, *loop.params}
     for add in adds:
         if add.array in inside or any(memory.may_alias(add.array, r.array) for r in reads):
@@ -133,6 +137,9 @@ def loop_plan(
     }
     rest = [s for s in adds if id(s) not in gathered]
     definition = {out: s for s in loop.body.stmts if (out := getattr(s, "out", None)) is not None}
+    for s in loop.body.stmts:
+        if isinstance(s, ir.If):
+            definition.update(dict.fromkeys(s.outs, s))
     deferred: dict[int, int] = {}
     index: dict[int, tuple[ir.Stmt, ...]] = {}
     if _unit(loop) and all(_affine(s, loop, definition) for s in rest):
