@@ -10,9 +10,9 @@ from numba.core import types
 
 from splitad.frontend import arrays, lists, merge, operators, scalars, structs
 from splitad.frontend.constants import constant, tuple_type
-from splitad.frontend.control import range_of, trip_count
 from splitad.frontend.overloads import implementation
 from splitad.frontend.pending import is_arrayish
+from splitad.frontend.ranges import range_of, trip_count
 from splitad.frontend.state import Context, describe
 from splitad.frontend.values import (
     NONE,

@@ -58,7 +58,7 @@ def fixed_point(
     memo = c.memo.setdefault((c.frame.path, id(node)), LoopMemo())
     wanted = node.head | node.live
     names = [*first, *(n for n in assigned(node.body) if n in wanted and n not in first)]
-    before = c.save()
+    before, known = c.save(), len(c.objects)
     while True:
         keys: list[Key] = [*names, *memo.heap]
         carried = _enter(c, node, keys, first, memo)
@@ -70,6 +70,13 @@ def fixed_point(
         c.restore(before)
         if _settled(c, memo, carried, first, start, end, dead):
             break
+    for item in carried:
+        if any(oid >= known for oid in merge.objects(lookup(end, item.key), end[1])):
+            name = item.key if isinstance(item.key, str) else item.key[1]
+            c.refuse(
+                f"`{name}` is an object or list that is made in a loop and used after an iteration.",
+                "Make it before the loop and change it there.",
+            )
     return _leave(c, carried, stmts, end, dead)
 
 
@@ -98,17 +105,17 @@ def assigned(nodes: list[Node]) -> list[str]:
     return list(found)
 
 
-def _statements(nodes: list[Node], name: str) -> list[ast.stmt]:
-    """The statements that assign the name."""
+def statements_of(nodes: list[Node], name: str) -> list[ast.stmt]:
+    """The statements that assign the name, in order."""
     found: list[ast.stmt] = []
     for node in nodes:
         match node:
             case Simple(stmt=stmt) if name in names_assigned(stmt):
                 found.append(stmt)
             case Branch():
-                found += _statements(node.then, name) + _statements(node.orelse, name)
+                found += statements_of(node.then, name) + statements_of(node.orelse, name)
             case ForLoop() | WhileLoop():
-                found += _statements(node.body, name)
+                found += statements_of(node.body, name)
     return found
 
 
@@ -149,7 +156,7 @@ def _undefined(c: Context, node: ForLoop | WhileLoop, name: str) -> Value | None
     """What a variable holds that is assigned in the loop only: undefined operands of its type."""
     if name == RESULT:
         return c.undefined(c.frame.typing.return_type)
-    kinds = [c.frame.typing.type_of(stmt) for stmt in _statements(node.body, name)]
+    kinds = [c.frame.typing.type_of(stmt) for stmt in statements_of(node.body, name)]
     kinds = [kind for kind in kinds if kind is not None]
     type = unify(kinds) if kinds else None
     return c.undefined(type) if type is not None else None

@@ -10,12 +10,14 @@ import numba
 from numba.core import types
 
 from splitad.frontend import merge, scalars
-from splitad.frontend.carried import fixed_point
+from splitad.frontend.carried import assigned, fixed_point, statements_of
 from splitad.frontend.normal import plain
+from splitad.frontend.ranges import is_number, range_bounds, trip_count
 from splitad.frontend.state import Context, Key, State, lookup
 from splitad.frontend.structured import Branch, ForLoop, Node, WhileLoop
-from splitad.frontend.values import FALSE, TRUE, PyVal, Value
+from splitad.frontend.values import FALSE, TRUE, PyVal, Value, is_scalar
 from splitad.ir import nodes as ir
+from splitad.ir.types import unify
 
 Lower = Callable[[Context, list[Node]], None]
 
@@ -35,9 +37,24 @@ def branch(c: Context, node: Branch, lower: Lower) -> None:
         test = scalars.resolve(c, node.test)
     cond = scalars.truth(c, test)
     if isinstance(cond, ir.Lit):
-        lower(c, node.then if cond.value else node.orelse)
+        taken_side, other = (node.then, node.orelse) if cond.value else (node.orelse, node.then)
+        lower(c, taken_side)
+        _widen(c, other, node.live)
         return
     choose(c, cond, lambda: lower(c, node.then), lambda: lower(c, node.orelse), node.live)
+
+
+def _widen(c: Context, other: list[Node], live: frozenset[str]) -> None:
+    """Gives variables the type that Numba does, which does not know that `other` is never taken."""
+    for name in assigned(other):
+        value = c.get(name)
+        if name not in live or not is_scalar(value) or c.dead:
+            continue
+        kinds = [c.frame.typing.type_of(stmt, name) for stmt in statements_of(other, name)]
+        kinds = [kind for kind in kinds if kind is not None]
+        type = unify((value.type, kinds[-1])) if kinds else None
+        if isinstance(type, (types.Number, types.Boolean)):
+            c.set(name, c.cast(value, type, plain(name)))
 
 
 def choose(
@@ -97,10 +114,18 @@ def _changed(before: State, one: State, other: State, live: frozenset[str]) -> l
             and merge.same(other[0].get(name), before[0].get(name))
         )
     ]
+    old = {oid for oid, _ in before[1]}
+    made = {
+        oid
+        for name in names
+        for state in (one, other)
+        for oid in merge.objects(state[0].get(name), state[1])
+    }
     fields = [
         key
         for key in dict.fromkeys([*one[1], *other[1]])
-        if not (
+        if key[0] in old | made
+        and not (
             merge.same(one[1].get(key), before[1].get(key))
             and merge.same(other[1].get(key), before[1].get(key))
         )
@@ -171,6 +196,9 @@ def for_loop(c: Context, node: ForLoop, lower: Lower) -> None:
     assert isinstance(stmt.iter, ast.Call) and isinstance(stmt.target, ast.Name)
     name = stmt.target.id
     start, stop, step = range_bounds(c, stmt)
+    known = c.frame.typing.type_of(stmt)
+    if known is not None:
+        start, stop, step = (c.cast(bound, known) for bound in (start, stop, step))
     if node.go is not None:
         _leaving_for(c, node, (start, stop, step), lower)
         return
@@ -191,30 +219,6 @@ def for_loop(c: Context, node: ForLoop, lower: Lower) -> None:
     )  # fmt: skip
 
 
-def range_bounds(c: Context, stmt: ast.For) -> tuple[ir.Operand, ir.Operand, ir.Operand]:
-    """start, stop and step, all of the counter's type."""
-    assert isinstance(stmt.iter, ast.Call)
-    return range_of(c, [scalars.operand(c, arg) for arg in stmt.iter.args])
-
-
-def range_of(c: Context, values: list[ir.Operand]) -> tuple[ir.Operand, ir.Operand, ir.Operand]:
-    """The same, of the arguments of a range."""
-    start, stop, step = {
-        1: lambda: (None, values[0], None),
-        2: lambda: (values[0], values[1], None),
-        3: lambda: (values[0], values[1], values[2]),
-    }[len(values)]()
-    kinds = {types.unliteral(v.type) for v in values}
-    type = types.intp
-    if kinds == {types.uint64}:
-        type = types.uint64
-    elif all(isinstance(k, types.Integer) and k.bitwidth <= 32 and k.signed for k in kinds):
-        type = types.int32
-    low = c.cast(start, type) if start is not None else ir.Lit(0, type)
-    by = c.cast(step, type) if step is not None else ir.Lit(1, type)
-    return low, c.cast(stop, type, "stop"), by
-
-
 def _leaving_for(
     c: Context, node: ForLoop, bounds: tuple[ir.Operand, ir.Operand, ir.Operand], lower: Lower
 ) -> None:
@@ -231,8 +235,12 @@ def _leaving_for(
     def body() -> None:
         k = c.get(count)
         assert isinstance(k, (ir.Var, ir.Lit)) and node.go is not None
-        scaled = k if _is(step, 1) else scalars.prim(c, operator.mul, k, step, type=type)
-        at = scaled if _is(start, 0) else scalars.prim(c, operator.add, start, scaled, type=type)
+        scaled = k if is_number(step, 1) else scalars.prim(c, operator.mul, k, step, type=type)
+        at = (
+            scaled
+            if is_number(start, 0)
+            else scalars.prim(c, operator.add, start, scaled, type=type)
+        )
         c.set(target, at)
         c.set(node.go, TRUE)
         lower(c, node.body)
@@ -251,52 +259,6 @@ def _leaving_for(
         )
 
     _while(c, node, [node.go, count], body)
-
-
-def _is(operand: ir.Operand, value: int) -> bool:
-    return isinstance(operand, ir.Lit) and operand.value == value
-
-
-def trip_count(c: Context, start: ir.Operand, stop: ir.Operand, step: ir.Operand) -> ir.Operand:
-    """How many values the range has (negative or zero for none); raises like range for a step of zero."""
-    type = start.type
-
-    def op(fn: Callable[..., object], a: ir.Operand, b: ir.Operand) -> ir.Operand:
-        return scalars.prim(c, fn, a, b, type=type, name="trip")
-
-    distance = stop if _is(start, 0) else op(operator.sub, stop, start)
-    if _is(step, 1):
-        return distance
-    one = ir.Lit(1, type)
-
-    def rounded(up: Callable[..., object]) -> ir.Operand:
-        # the floor of (distance + step - sign) / step
-        down = operator.sub if up is operator.add else operator.add
-        return op(operator.floordiv, op(down, op(operator.add, distance, step), one), step)
-
-    if isinstance(step, ir.Lit):
-        if step.value == 0:
-            scalars.raise_if(c, TRUE, ValueError, "range() arg 3 must not be zero")
-            return distance
-        return rounded(operator.add if step.value > 0 else operator.sub)
-    zero = ir.Lit(0, type)
-    scalars.raise_if(
-        c,
-        scalars.prim(c, operator.eq, step, zero),
-        ValueError,
-        "range() arg 3 must not be zero",
-    )
-    name = "%trip"
-    choose(
-        c,
-        scalars.prim(c, operator.gt, step, zero),
-        lambda: c.set(name, rounded(operator.add)),
-        lambda: c.set(name, rounded(operator.sub)),
-        frozenset({name, *c.frame.names}),
-    )
-    trip = c.frame.names.pop(name)
-    assert isinstance(trip, (ir.Var, ir.Lit))
-    return trip
 
 
 def while_loop(c: Context, node: WhileLoop, lower: Lower) -> None:

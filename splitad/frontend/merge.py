@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from typing import TypeGuard
 
 from numba.core import types
@@ -63,6 +63,18 @@ def same(a: Value | None, b: Value | None) -> bool:
     if isinstance(a, (ir.Lit, StructVal, GrowVal, PyVal)):
         return type(a) is type(b) and a == b
     return False
+
+
+def objects(value: Value | None, heap: Mapping[tuple[int, str], Value]) -> Iterator[int]:
+    """The structs and lists that can be reached from a value."""
+    if isinstance(value, (TupleVal, ListVal)):
+        for item in value.items:
+            yield from objects(item, heap)
+    elif isinstance(value, (StructVal, GrowVal)):
+        yield value.oid
+        for (oid, _), part in heap.items():
+            if oid == value.oid:
+                yield from objects(part, heap)
 
 
 def align(c: Context, name: str, a: Value | None, b: Value | None) -> tuple[Value, Value]:

@@ -280,12 +280,25 @@ def compare(c: Context, fn: Fn, left: Value, right: Value, name: str = "t") -> i
 
 def _compare_tuples(c: Context, fn: Fn, left: TupleVal, right: TupleVal) -> ir.Operand:
     if fn not in (operator.eq, operator.ne):
-        c.refuse("Tuples can be compared for equality only.", "Compare their items.")
+        return _order(c, fn, left.items, right.items)
     result: ir.Operand = ir.Lit(len(left.items) == len(right.items), types.boolean)
     if result.value:  # type: ignore[union-attr]
         for a, b in zip(left.items, right.items, strict=True):
             result = both(c, result, compare(c, operator.eq, a, b))
     return result if fn is operator.eq else prim(c, operator.not_, result)
+
+
+def _order(
+    c: Context, fn: Fn, left: tuple[Value, ...], right: tuple[Value, ...]
+) -> ir.Operand:
+    """``left < right`` and the like, item by item."""
+    if not left or not right:
+        return ir.Lit(bool(fn(len(left), len(right))), types.boolean)
+    strict = operator.lt if fn in (operator.lt, operator.le) else operator.gt
+    rest = both(
+        c, compare(c, operator.eq, left[0], right[0]), _order(c, fn, left[1:], right[1:])
+    )
+    return either(c, compare(c, strict, left[0], right[0]), rest)
 
 
 def both(c: Context, a: ir.Operand, b: ir.Operand) -> ir.Operand:

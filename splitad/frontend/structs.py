@@ -17,7 +17,7 @@ from numba.core import types
 from splitad.frontend import arrays, merge, scalars
 from splitad.frontend.constants import constant
 from splitad.frontend.inline import inline
-from splitad.frontend.pending import is_arrayish
+from splitad.frontend.pending import is_arrayish, settle
 from splitad.frontend.state import Context, describe, tuple_types
 from splitad.frontend.values import (
     NONE,
@@ -31,18 +31,9 @@ from splitad.frontend.values import (
     is_scalar,
 )
 from splitad.ir import nodes as ir
-from splitad.ir.types import overload_dispatcher, part_overload
+from splitad.ir.types import overload_dispatcher, part_overload, struct_fields
 
 _FIELD_TYPES = (types.Number, types.Boolean, types.Array, types.BaseTuple)
-
-
-def fields_of(type: types.Type) -> dict[str, types.Type] | None:
-    """The fields of a struct type, by name; None for other types."""
-    if isinstance(type, types.ClassInstanceType):
-        return dict(type.struct)
-    if isinstance(type, types.StructRef):
-        return dict(type.field_dict)
-    return None
 
 
 # ---- arguments -------------------------------------------------------------------------------------
@@ -76,7 +67,7 @@ class Entry:
                     c.b.emit(ir.TupleGet(item, var, k, loc=c.b.loc))
                 items.append(self.part(item, (*path, k), field))
             return TupleVal(tuple(items), type)
-        fields = fields_of(type)
+        fields = struct_fields(type)
         if fields is not None:
             return self.struct(var, fields, path)
         if isinstance(type, types.UnicodeType):
@@ -101,7 +92,7 @@ class Entry:
         c.roots[made.oid] = var
         for name, kind in fields.items():
             key = (made.oid, name)
-            if isinstance(kind, _FIELD_TYPES) or fields_of(kind) is not None:
+            if isinstance(kind, _FIELD_TYPES) or struct_fields(kind) is not None:
                 item = c.b.fresh(f"{var.name}_{name}", kind)
                 c.b.emit(ir.GetField(item, var, name, loc=c.b.loc))
                 c.heap[key] = self.part(item, (*path, name), key)
@@ -138,6 +129,8 @@ def _is_static(type: types.Type) -> bool:
 def attribute(c: Context, owner: Any, name: str, type: types.Type | None, hint: str) -> Any:
     """``owner.name``"""
     if isinstance(owner, PyVal):
+        if isinstance(owner.value, types.Type) and name == "type":
+            return owner  # of a dtype: what converts to it
         if not hasattr(owner.value, name):
             c.refuse(f"{describe(owner)} has no attribute `{name}`.")
         return c.freeze(constant(getattr(owner.value, name)))
@@ -191,6 +184,7 @@ def _struct_attribute(c: Context, owner: StructVal, name: str) -> Value:
     type = owner.type
     if isinstance(type, types.ClassInstanceType):
         if name in type.jit_props and "get" in type.jit_props[name]:
+            settle(c)
             return inline(c, type.jit_props[name]["get"], [owner], {}, ("get", name))
         if name in type.jit_methods:
             return MethodVal(owner, name)
@@ -213,7 +207,7 @@ def set_attribute(c: Context, owner: Any, name: str, value: Any, writeback: bool
         return
     if not isinstance(owner, StructVal):
         c.refuse(f"Assigning to the attribute `{name}` of {describe(owner)} is not supported.")
-    fields = fields_of(owner.type) or {}
+    fields = struct_fields(owner.type) or {}
     type = owner.type
     if name not in fields:
         props = getattr(type, "jit_props", {})
@@ -256,13 +250,13 @@ def construct(
     """``Cls(*args)`` of a jitclass: fields set to zero, then its __init__; of a structref: its fields."""
     made = c.new_object(type)
     if isinstance(type, types.StructRef):
-        given = dict(zip(fields_of(type) or {}, args, strict=False)) | kwargs
-        for name, kind in (fields_of(type) or {}).items():
+        given = dict(zip(struct_fields(type) or {}, args, strict=False)) | kwargs
+        for name, kind in (struct_fields(type) or {}).items():
             if name not in given:
                 c.refuse(f"The field `{name}` of {cls.__name__} is not given.")
             c.heap[(made.oid, name)] = c.conform(given[name], kind, name)
         return made
-    for name, kind in (fields_of(type) or {}).items():
+    for name, kind in (struct_fields(type) or {}).items():
         zero: Value | None = c.undefined(kind)
         if isinstance(kind, (types.Number, types.Boolean)):
             zero = (
@@ -302,4 +296,4 @@ def operator_method(c: Context, fn: Any, left: Any, right: Any) -> Value:
     c.refuse(f"{describe(left)} and {describe(right)} are operands of an operator here.")
 
 
-__all__ = ["NONE", "Entry", "attribute", "call_method", "construct", "fields_of", "set_attribute"]
+__all__ = ["NONE", "Entry", "attribute", "call_method", "construct", "set_attribute"]

@@ -459,7 +459,7 @@ def tuple_by_condition(n):
         t = (1, 2.0)
     else:
         t = (2, 3.5)
-    return t[0] + t[1], t == (1, 2.0), 2 in (1, n, 2)
+    return t[0] + t[1], t == (1, 2.0), 2 in (1, n, 2), t < (n, 0.0), (1, n) >= (1, 3)
 
 
 @program((np.ones((2, 3)),))
@@ -1093,3 +1093,15 @@ def list_errors(n, k):
     for i in range(3 - n):
         a.pop()
     return a[k]
+
+
+# ---- what Numba implements in Python -----------------------------------------------------------------------
+
+
+@program((np.abs(xs()), 0.3))
+def numbas_own_implementations(x, t):
+    grid = np.linspace(0.0, 1.0, 6)
+    a = np.interp(t, grid, x)
+    b = np.trapezoid(x, grid)
+    c = np.diff(x).sum() + np.ptp(x)
+    return a, b, c, np.flip(x)[0], np.cross(x[:3], x[3:])[1], np.roll(x, 2)[0]
