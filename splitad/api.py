@@ -126,8 +126,10 @@ def grad(
 
 
 def _gradient(f: Callable[..., Any], maker: gradients.Maker) -> Gradient:
-    # nothing can change the arguments between the two halves
-    return maker.gradient(_forward(f, None, maker.wrt, modified_between=False))
+    def make_forward(wrt: tuple[int, ...], args_alias: bool) -> Forward:
+        return _forward(f, None, wrt, modified_between=False, args_alias=args_alias)
+
+    return maker.gradient(make_forward)
 
 
 def vjp(

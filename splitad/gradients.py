@@ -14,9 +14,11 @@ from splitad.codegen.load import load_source
 from splitad.errors import NotDifferentiableError, ShadowError
 from splitad.ir.activities import Activity, default
 from splitad.runtime.callables import Entry, Forward, Pullback
-from splitad.runtime.gradient_calls import Gradient, Steps
+from splitad.runtime.gradient_calls import Gradient, MakeAliased, Steps
+from splitad.runtime.pairs import Specialisation
 from splitad.runtime.zero import make_zero
 from splitad.transform import gradient
+from splitad.transform.gradient import holds_scalars
 
 Wrt = int | str | tuple[int | str, ...]
 MakeForward = Callable[..., Forward]
@@ -46,8 +48,12 @@ def types_of(args: tuple[Any, ...]) -> tuple[types.Type, ...]:
 
 def specialised(forward: Forward, argtypes: tuple[types.Type, ...]) -> CompiledPair:
     """The compiled pair for these types."""
-    spec = forward._pair.specialise(argtypes)
-    compiled: CompiledPair = forward._pair.resolver.compiled[spec.key]  # type: ignore[attr-defined]
+    return compiled_pair(forward._pair.specialise(argtypes))
+
+
+def compiled_pair(spec: Specialisation) -> CompiledPair:
+    """What a specialisation was made of."""
+    compiled: CompiledPair = spec.pair.resolver.compiled[spec.key]  # type: ignore[attr-defined]
     return compiled
 
 
@@ -63,12 +69,20 @@ class Maker:
         self.wrt = positions(wrt, self.names, self.function)
         self.restore, self.with_value = restore, with_value
 
-    def gradient(self, forward: Forward) -> Gradient:
-        """The gradient by a pair that was made with this wrt and modified_between=False."""
-        make_aliased = forward._make_aliased
-        aliased = None if make_aliased is None else lambda: self.gradient(make_aliased())
+    def gradient(self, make_forward: MakeForward) -> Gradient:
+        """The gradient itself.  Nothing can change the arguments between its forward and its pullback."""
+        forward = make_forward(self.wrt, args_alias=False)
+
+        def aliased() -> Gradient:
+            # where arguments overlap, all of their shadows have to
+            everything = make_forward(tuple(range(len(self.names))), args_alias=True)
+            return self._gradient(everything, None)
+
+        return self._gradient(forward, aliased)
+
+    def _gradient(self, forward: Forward, make_aliased: MakeAliased) -> Gradient:
         key = f"gradient of {forward._pair.key}"
-        made = Gradient(key, forward, lambda types: self._steps(forward, types), aliased)
+        made = Gradient(key, forward, lambda types: self._steps(forward, types), make_aliased)
         made.__doc__ = self.doc
         return made
 
@@ -109,32 +123,19 @@ class Maker:
                 )
 
 
-def cotangents(
-    activities: Sequence[Activity],
-    bars: tuple[Any, ...],
-    shadows: tuple[Any, ...],
-    args: Sequence[Any],
-) -> list[Any]:
+def cotangents(pair: CompiledPair, bars: tuple[Any, ...], shadows: tuple[Any, ...]) -> list[Any]:
     """One cotangent per argument, from what a pullback returned and the shadows it wrote."""
     returned, written = iter(bars), iter(shadows)
     found: list[Any] = []
-    for activity, arg in zip(activities, args, strict=True):
+    for activity, type in zip(pair.activities, pair.argtypes, strict=True):
         if activity is Activity.Active:
             found.append(next(returned))
         elif activity is Activity.Duplicated:
             shadow = next(written)
-            if isinstance(arg, tuple) and _has_float_scalar(arg):
-                shadow = _merged(shadow, next(returned))
-            found.append(shadow)
+            found.append(_merged(shadow, next(returned)) if holds_scalars(type) else shadow)
         else:
             found.append(None)
     return found
-
-
-def _has_float_scalar(value: Any) -> bool:
-    if isinstance(value, tuple):
-        return any(_has_float_scalar(v) for v in value)
-    return isinstance(value, (float, complex, np.floating, np.complexfloating))
 
 
 def _merged(shadow: Any, bar: Any) -> Any:
@@ -163,59 +164,48 @@ def vjp(
     args = tuple(bound.arguments.values())
     chosen = tuple(range(len(names))) if wrt is None else positions(wrt, names, py_func.__name__)
     forward = make_forward(f, None, chosen)
-    compiled = specialised(forward, types_of(args))
+    everything = tuple(range(len(names)))  # where arguments overlap, all of their shadows have to
+    forward._make_aliased = lambda: make_forward(f, None, everything, args_alias=True)
     result, pullback = forward(*args)
-    on = [a is Activity.Duplicated for a in compiled.activities]
-    template = make_zero(tuple(a for a, yes in zip(args, on, strict=True) if yes))
-    return result, VjpPullback(
-        pullback, compiled, template, args_like(args), names, chosen, result, wrt is None
-    )
-
-
-def args_like(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The structure of the arguments without holding on to arrays."""
-    return tuple(a if isinstance(a, tuple) else None for a in args)
+    pair = compiled_pair(pullback._spec)
+    duplicated = [a is Activity.Duplicated for a in pair.activities]
+    template = make_zero(tuple(a for a, on in zip(args, duplicated, strict=True) if on))
+    return result, VjpPullback(pullback, pair, template, names, chosen)
 
 
 class VjpPullback:
-    """Returns new cotangents at each call."""
+    """Returns new cotangents at each call.  template: zero shadows of the exit state."""
 
     def __init__(
         self,
         pullback: Pullback,
-        compiled: CompiledPair,
+        pair: CompiledPair,
         template: tuple[Any, ...],
-        args: tuple[Any, ...],
         names: list[str],
         chosen: tuple[int, ...],
-        result: Any,
-        everything: bool,
     ) -> None:
-        self._pullback, self._compiled, self._template = pullback, compiled, template
-        self._args, self._names, self._chosen = args, names, chosen
-        self._result_type = compiled.text.facts.fn.result_type
+        self._pullback, self._pair, self._template = pullback, pair, template
+        self._names, self._chosen = names, chosen
 
     @property
     def tape_nbytes(self) -> int:
         return self._pullback.tape_nbytes
 
     def __call__(self, result_bar: Any = 1.0, exit_bar: dict[Any, Any] | None = None) -> Any:
-        if isinstance(self._result_type, types.NoneType):
-            result_bar = None
-        elif default(self._result_type) is Activity.Const:
+        if default(self._pair.text.facts.fn.result_type) is Activity.Const:
             result_bar = None
         shadows = make_zero(self._template)
-        activities = self._compiled.activities
+        activities = self._pair.activities
         order = [k for k, a in enumerate(activities) if a is Activity.Duplicated]
         for key, bar in (exit_bar or {}).items():
-            (k,) = positions(key, self._names, self._compiled.text.facts.fn.name)
+            (k,) = positions(key, self._names, self._pair.text.facts.fn.name)
             if k not in order:
                 raise ShadowError(
                     f"exit_bar names the argument '{self._names[k]}', which has no exit state"
                 )
             _fill(shadows[order.index(k)], bar)
         bars = self._pullback(result_bar, *shadows)
-        parts = cotangents(activities, bars, shadows, self._args)
+        parts = cotangents(self._pair, bars, shadows)
         return tuple(parts[k] for k in self._chosen)
 
 
@@ -230,7 +220,8 @@ def _fill(shadow: Any, bar: Any) -> None:
         for s, b in zip(shadow, bar, strict=True):
             _fill(s, b)
     else:
-        for name in shadow._numba_type_.struct:
+        type = shadow._numba_type_
+        for name in type.field_dict if isinstance(type, types.StructRef) else type.struct:
             value = getattr(shadow, name)
             if isinstance(value, (float, complex)):
                 setattr(shadow, name, getattr(bar, name))

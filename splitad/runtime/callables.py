@@ -139,7 +139,10 @@ class Pullback:
         spec = self._spec
         if len(shadows) != spec.shadow_count:
             spec.check_count(1 + len(shadows))
-        return spec.reverse(self._tape, self._refs, spec.cast_bar(result_bar), *shadows)
+        try:
+            return spec.reverse(self._tape, self._refs, spec.cast_bar(result_bar), *shadows)
+        except SplitadError as error:
+            raise error.with_traceback(None) from None
 
     def make_zero(self) -> Any:
         """A tuple of zero shadows, one per Duplicated argument, right for entering the pullback."""

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+from splitad.analysis.activity import is_differentiable
 from splitad.analysis.memory import is_array, tree_leaves
 from splitad.codegen.writer import Writer, identifier
 from splitad.errors import AliasingError, ArgumentsOverlap, ShadowError
@@ -52,6 +53,8 @@ def write_argument_checks(facts: Facts, w: Writer, args_alias: bool) -> None:
                 w.line("tape_release(tape)")
                 reason = f"the argument '{name}' of {facts.fn.name} overlaps itself in memory and is written"
                 w.line(f"raise AliasingError({reason!r})")
+    if any(written) and args_alias:
+        _refuse_constants(facts, w, leaves)
     if any(written) and len(leaves) > 1 and not args_alias:
         w.use("first_overlap", boundary.first_overlap)
         w.use("ArgumentsOverlap", ArgumentsOverlap)
@@ -66,6 +69,27 @@ def write_argument_checks(facts: Facts, w: Writer, args_alias: bool) -> None:
         with w.indented(f"if first_overlap(({arrays},), ({flags},)) >= 0:"):
             w.line("tape_release(tape)")
             w.line(f"raise ArgumentsOverlap({reason!r})")
+
+
+def _refuse_constants(facts: Facts, w: Writer, leaves: list[ir.Leaf]) -> None:
+    """A Const argument has a shadow of the pullback's own, which cannot overlap another as it does."""
+    floats = [leaf for leaf in leaves if is_differentiable(leaf.var.type)]
+    for k, leaf in enumerate(floats):
+        for other in floats[:k]:
+            kinds = {facts.activities[x.path[0]] for x in (leaf, other)}  # type: ignore[index]
+            if "const" not in kinds:
+                continue
+            w.use("overlap", boundary.overlap)
+            w.use("AliasingError", AliasingError)
+            with w.indented(
+                f"if overlap({identifier(other.var.name)}, {identifier(leaf.var.name)}):"
+            ):
+                w.line("tape_release(tape)")
+                reason = (
+                    f"'{leaf_name(facts, other)}' and '{leaf_name(facts, leaf)}' of {facts.fn.name} "
+                    "overlap in memory and one of them is written, so both must be Duplicated"
+                )
+                w.line(f"raise AliasingError({reason!r})")
 
 
 def write_shadow_checks(facts: Facts, w: Writer, path, args_alias: bool) -> None:  # type: ignore[no-untyped-def]
