@@ -21,6 +21,7 @@ from splitad.analysis.reverse import reverse, written_by
 from splitad.analysis.save_plan import save_plan
 from splitad.analysis.scopes import scopes
 from splitad.analysis.undo import undo_arrays
+from splitad.codegen.writer import identifier
 from splitad.errors import NoRuleError
 from splitad.ir import nodes as ir
 from splitad.ir.show import show
@@ -29,6 +30,7 @@ from splitad.ir.walk import walk
 from splitad.rules import registry
 from splitad.tape.layout import layout
 from splitad.transform import augment, identity, pullback, simplify, zero
+from splitad.transform import names as renaming
 from splitad.transform import undo as undo_pass
 from splitad.transform.facts import Facts
 
@@ -67,6 +69,16 @@ def build(fn: ir.Function, activities: tuple[str, ...], options: Options) -> Pai
 
     activities: "active", "duplicated" or "const" for each argument.
     """
+    pair = _build(_check("names", renaming.run(fn)), activities, options)
+    clash = frozenset(pair.names) & {identifier(v.name) for v in renaming.variables(pair.facts.fn)}
+    if clash:  # a variable called like a function that the text calls: only known afterwards
+        renamed = renaming.run(fn, clash)
+        assert renamed != fn, f"{clash} cannot be renamed"
+        return build(renamed, activities, options)
+    return pair
+
+
+def _build(fn: ir.Function, activities: tuple[str, ...], options: Options) -> PairText:
     wanted = frozenset(
         leaf.var
         for leaf in fn.leaves

@@ -67,6 +67,18 @@ def identifier(name: str) -> str:
     return name + "_" if keyword.iskeyword(name) or name in _RESERVED else name
 
 
+def is_reserved(name: str) -> bool:
+    """Whether generated code may define this name itself: no variable of the IR may be called so."""
+    return name in _OWN or name.startswith(_PREFIXES)
+
+
+# what generated code defines: these, and names made of a variable's with one of the prefixes
+_OWN = {"at", "base", "cap", "code", "cur", "need", "next_id", "refs", "result_bar", "tape"}
+_PREFIXES = (
+    "added_", "bar_", "bars_", "buffer_", "d_", "hi_", "iter_", "lo_", "piece_", "rec_", "saved_", "shadows_",
+    "tape_", "trip_", "trips_", "undo_",
+)  # fmt: skip
+
 # names that generated code uses itself
 _RESERVED = {
     "np", "math", "tape", "refs", "base", "cur", "cap", "column", "result", "result_bar", "len", "range",

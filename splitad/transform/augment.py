@@ -1,6 +1,6 @@
 """The augmented forward: the primal, statement by statement, plus the recording.
 
-    for i in range(n):                 n_i = max(n, 0); rec_i = cur; cur += 8 * n_i   (reserved)
+    for i in range(n):                 trips_i = max(n, 0); rec_i = cur; cur += 8 * trips_i
         t = math.sin(x[i])             tape_t = column(base, rec_i, float64)
         s = s + t * t                  for i in range(n):
                                            t = math.sin(x[i]); tape_t[i] = t

@@ -29,8 +29,8 @@ class LoopText:
     @staticmethod
     def of(loop: ir.For) -> LoopText:
         counter = identifier(loop.counter.name)
-        index = counter if unit_loop(loop) else f"k_{counter}"
-        return LoopText(loop, counter, f"n_{counter}", f"rec_{counter}", index)
+        index = counter if unit_loop(loop) else f"iter_{counter}"
+        return LoopText(loop, counter, f"trips_{counter}", f"rec_{counter}", index)
 
     def write_trips(self, w: Writer) -> None:
         """The trip count; never negative."""

@@ -1,7 +1,7 @@
 """The pullback: the adjoints of the statements, last one first.
 
-    for i in range(n):                  n_i = max(n, 0); cur -= 8 * n_i; rec_i = cur
-        t = math.sin(x[i])              for i in range(n_i - 1, -1, -1):
+    for i in range(n):                  trips_i = max(n, 0); cur -= 8 * trips_i; rec_i = cur
+        t = math.sin(x[i])              for i in range(trips_i - 1, -1, -1):
         s = s + t * t                       t = tape_t[i]; x_i = ...          what the plan restores
                                             d_t = 2 * (t * d_s)               then the adjoints
                                             d_x[i] += math.cos(x_i) * d_t
@@ -15,6 +15,7 @@ what was yielded for p, at its end the cotangent of p.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 from numba import types
@@ -50,7 +51,6 @@ from splitad.transform.augment import tuple_text
 from splitad.transform.checks import write_shadow_checks
 from splitad.transform.facts import Facts, zero_based
 from splitad.transform.loops import LoopText
-
 
 CHUNK = 512  # iterations whose additions are kept in a buffer: some rows of it fit into the L1 cache
 
@@ -475,7 +475,7 @@ class _Pullback:
             self.add_element(stmt, value)
 
     def sum_name(self, stmt: ir.Load) -> str:
-        return f"sum_{stmt.out.name}"
+        return f"added_{stmt.out.name}"
 
     def buffer(self, stmt: ir.Load) -> tuple[str, str]:
         """The buffer of a deferred addition, and the index in it for this iteration."""
@@ -497,10 +497,16 @@ class _Pullback:
         self.add(stmt.value, read, scope)
         if id(stmt) not in self.accumulated:
             self.w.line(write.format(zero(self.w, stmt.array.type.dtype)))
-        old = self.facts.old.get(id(stmt))
-        if old is not None and any(c.undo and c.array == stmt.array for c in self.plan.copies):
-            taken_back = write.format(identifier(old.name))
-            self.w.line(taken_back.replace(shadow, undo_name(stmt.array), 1))
+        if self.taken_back(stmt):
+            text = write.format(identifier(self.facts.old[id(stmt)].name))
+            self.w.line(text.replace(shadow, undo_name(stmt.array), 1))
+
+    def taken_back(self, stmt: ir.Stmt) -> bool:
+        """Whether the store is undone in the private copy of an array with an undo log."""
+        return id(stmt) in self.facts.old and any(
+            copy.undo and copy.array == stmt.array  # type: ignore[union-attr]
+            for copy in self.plan.copies
+        )
 
     def array_call(self, call: ir.ArrayCall, scope: Scope) -> None:
         """Call the rule's pullback; see rules/registry.py for its parameters."""
@@ -618,6 +624,8 @@ class _Pullback:
         outer, outer_added = self.loop, self.added
         memory = self.active.memory
         self.loop = loop_plan(loop, memory, self.active, self.accumulated, self.uses)
+        if any(self.taken_back(stmt) for stmt in loop.body.stmts):
+            self.loop = replace(self.loop, ascending=False)  # in the order of an undo log, last first
         self.added = []
         for load in self.loop.loads:
             if id(load) in self.loop.gathered:
@@ -630,9 +638,11 @@ class _Pullback:
             with w.indented(f"for {text.index} in {span}:"):
                 text.write_counter(w)
                 self.reversed_body(loop, carried, body)
-        for load in self.added:
-            if id(load) in self.loop.gathered:
-                self.add_element(load, self.sum_name(load))
+        gathered = [load for load in self.added if id(load) in self.loop.gathered]
+        if gathered:  # without an iteration, there need not be such an element
+            with w.indented(f"if {text.trips} > 0:"):
+                for load in gathered:
+                    self.add_element(load, self.sum_name(load))
         self.loop, self.added = outer, outer_added
         if record.size and record.pushes:
             w.line(f"cur = {text.record}")
@@ -681,7 +691,7 @@ class _Pullback:
         self.slot[body] = lambda c: (
             f"{self.column_text(rec + (f' + {c.offset}' if c.offset else ''), c)}[0]"
         )
-        with w.indented(f"for k_{name} in range({trip} - 1, -1, -1):"):
+        with w.indented(f"for iter_{name} in range({trip} - 1, -1, -1):"):
             if record.size:
                 if record.pushes:
                     w.line("cur -= 8")
