@@ -76,8 +76,9 @@ def lower(
     values = [entry.argument(param, i) for i, param in enumerate(params)]
     c.active_calls.append(normal.pyfunc)
     result = activate(c, frame, values)
+    name = normal.name.rpartition(".")[2]
     made = ir.Function(
-        normal.name.rpartition(".")[2],
+        name if name.isidentifier() else "f",  # a lambda
         tuple(params),
         tuple(entry.leaves()),
         ir.Block(c.b.root),
