@@ -133,7 +133,7 @@ def condition(s: Scope, depth: int = 1) -> str:
     if kind == 7:
         return f"{s.number()} - 1.0 < {floating(s, depth)} < 1.1"
     joined = f"{condition(s, 0)} {s.pick(['and', 'or'])} {condition(s, 0)}"
-    return joined if kind == 8 else f"not ({joined})"
+    return f"({joined})" if kind == 8 else f"not ({joined})"
 
 
 # ---- arrays ------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import collections
 import json
+import os
 import queue
 import subprocess
 import sys
@@ -139,6 +140,7 @@ def _lines(command: list[str], deadline: float) -> Iterator[Outcome]:
 
 def _work(first: int, count: int) -> int:
     with tempfile.TemporaryDirectory(prefix="splitad-fuzz-") as folder:
+        os.environ["SPLITAD_CACHE_DIR"] = folder  # nothing of it is needed again
         for seed in range(first, first + count):
             path = Path(folder) / f"program_{seed}.py"
             path.write_text(program(seed), encoding="utf-8")
