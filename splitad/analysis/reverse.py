@@ -149,7 +149,7 @@ def reverse(fn: ir.Function, active: Activity, identity: Identity) -> Reverse:
             if fields.rebound:
                 shadow(leaf.var)
                 shadow(leaf.exit)
-                need(identity.id.get(leaf.exit))  # type: ignore[call-overload]
+                need(identity.id.get(leaf.exit))  # type: ignore[arg-type]
     return Reverse(tuple(values), tuple(contents), frozenset(shadowed))
 
 

@@ -17,10 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 
 from numba import types
 
-from splitad.analysis.activity import Activity
+from splitad.analysis.activity import Activity, is_differentiable
 from splitad.analysis.maxflow import INFINITE, FlowGraph
 from splitad.analysis.memory import Memory, Write
 from splitad.analysis.reverse import Reverse
@@ -167,9 +168,14 @@ def save_plan(
         stmt = where.definition[var]
         if isinstance(stmt, ir.Prim):
             rule = registry.scalar_rule(stmt.fn)
-            return stmt.args if rule is not None and cheap(rule, stmt.args) else None
+            if rule is None or not cheap(rule, stmt.args):
+                return None
+            if rule.kind == "zero" and not all(map(exact, stmt.args)):
+                return None
+            return stmt.args
         if isinstance(stmt, ir.Cast):
-            return (stmt.arg,)
+            whole = not isinstance(types.unliteral(var.type), (types.Float, types.Complex))
+            return None if whole and not exact(stmt.arg) else (stmt.arg,)
         if isinstance(stmt, ir.Load):
             if isinstance(stmt.array, ir.Lit):
                 return stmt.index
@@ -178,6 +184,20 @@ def save_plan(
                 reload[var] = copy
                 return stmt.index
         return None
+
+    @cache
+    def exact(operand: ir.Operand) -> bool:
+        """Whether computing a float again gives the same bits.
+
+        The pullback is compiled with fastmath, so sums and products may not; a comparison, a rounding or
+        a conversion to an integer that depends on them is taped.
+        """
+        if isinstance(operand, ir.Lit) or not is_differentiable(operand.type):
+            return True
+        stmt = where.definition[operand]
+        if isinstance(stmt, ir.Cast):
+            return exact(stmt.arg)
+        return not isinstance(stmt, ir.Prim) or inputs(operand) is None
 
     def is_counter(var: ir.Var) -> bool:
         stmt = where.definition[var]
