@@ -8,6 +8,7 @@ from typing import Any
 
 from numba.core import types
 
+from splitad.errors import SplitadError
 from splitad.frontend import arrays, lists, merge, operators, scalars, structs
 from splitad.frontend.constants import constant, tuple_type
 from splitad.frontend.overloads import implementation
@@ -51,13 +52,12 @@ def overload_of(
     c: Context, fn: Any, args: list[Value], kwargs: dict[str, Value]
 ) -> Callable[..., Any] | None:
     """The implementation that the user gave a function by @overload or @register_jitable."""
-    if kwargs:
-        return None
     try:
         kinds = tuple(c.type_of(arg) for arg in args)
-    except Exception:
+        named = {name: c.type_of(arg) for name, arg in kwargs.items()}
+    except SplitadError:
         return None
-    return implementation(fn, kinds)
+    return implementation(fn, kinds, named)
 
 
 # ---- sizes and ranges ------------------------------------------------------------------------------
@@ -159,12 +159,29 @@ def _getattr(c: Context, args: list[Any], kwargs: Any, type: Any, name: str) -> 
 # ---- numbers ---------------------------------------------------------------------------------------
 
 
+def _folded(c: Context, fn: Callable[..., Any], array: Any, init: ir.Operand) -> ir.Operand:
+    """fn(...fn(fn(init, array[0]), array[1])..., array[-1])"""
+    array = arrays.materialize(c.arrays, array)
+
+    def body(index: tuple[ir.Operand, ...], values: tuple[ir.Operand, ...]) -> list[ir.Operand]:
+        item = c.b.load(array, *index, wraps=False)
+        return [scalars.prim(c, fn, values[0], item, type=init.type)]
+
+    return c.arrays.fold(c.arrays.shapes.dims(array), (init,), body)[0]
+
+
 def _extremum(fn: Callable[..., Any]) -> Handler:
     def handler(c: Context, args: list[Any], kwargs: Any, type: Any, name: str) -> Any:
         """Folded from the left, as Numba does it: the first of equals wins."""
         values: list[Any] = (
             list(args[0].items) if len(args) == 1 and isinstance(args[0], TupleVal) else args
         )
+        if len(values) == 1 and is_arrayish(values[0]) and values[0].type.ndim == 1:
+            array = arrays.materialize(c.arrays, values[0])
+            size = c.arrays.shapes.dim(array, 0)
+            empty = scalars.prim(c, operator.eq, size, c.b.intp(0))
+            scalars.raise_if(c, empty, StopIteration)  # as Numba has it
+            return _folded(c, fn, array, c.b.load(array, c.b.intp(0), wraps=False))
         if len(values) < 2 or not all(map(is_scalar, values)):
             return (
                 NotImplemented
@@ -209,6 +226,9 @@ def _truediv(c: Context, args: list[Any], kwargs: Any, type: Any, name: str) -> 
 def _sum(c: Context, args: list[Any], kwargs: Any, type: Any, name: str) -> Any:
     if isinstance(value := lists.grown(c, args[0]), GrowVal):
         return lists.total(c, value, args[1] if len(args) > 1 else None, type)
+    if is_arrayish(args[0]) and args[0].type.ndim == 1:
+        start = args[1] if len(args) > 1 else c.b.intp(0)
+        return _folded(c, operator.add, args[0], c.cast(start, type or args[0].type.dtype))
     if not isinstance(args[0], TupleVal):
         return NotImplemented
     total: Any = args[1] if len(args) > 1 else c.b.intp(0)

@@ -212,10 +212,11 @@ def scalar_call(
 # ---- random numbers ------------------------------------------------------------------------------------
 
 
+# by __all__: the module random also holds math.sin and others for its own use
 _RANDOM = {
     id(fn)
     for module in (np.random, random)
-    for fn in vars(module).values()
+    for fn in map(module.__dict__.get, module.__all__)
     if callable(fn) and not isinstance(fn, builtin_calls.TUPLE_CLASS)
 }
 

@@ -11,7 +11,7 @@ from splitad.ir.types import overload_dispatcher
 
 
 def implementation(
-    fn: Callable[..., Any], kinds: tuple[types.Type, ...]
+    fn: Callable[..., Any], kinds: tuple[types.Type, ...], named: dict[str, types.Type]
 ) -> Callable[..., Any] | None:
     """The dispatcher of the implementation for these types; None where Numba has none in Python."""
-    return overload_dispatcher(fn, kinds)
+    return overload_dispatcher(fn, kinds, named)

@@ -197,17 +197,17 @@ def _zero_message(type: types.Type) -> str:
     return "complex division by zero" if is_complex else "division by zero"
 
 
-def raise_if(c: Context, cond: ir.Operand, exc: type[BaseException], message: str) -> None:
+def raise_if(c: Context, cond: ir.Operand, exc: type[BaseException], message: str = "") -> None:
     """Raises when the condition holds; the flow goes on otherwise."""
     if isinstance(cond, ir.Lit) and not cond.value:
         return
-    text = ir.Lit(message, types.unicode_type)
+    args = (ir.Lit(message, types.unicode_type),) if message else ()
     if isinstance(cond, ir.Lit):
-        c.b.emit(ir.Raise(exc, (text,), loc=c.b.loc))
+        c.b.emit(ir.Raise(exc, args, loc=c.b.loc))
         c.dead = True
         return
     with c.b.block() as stmts:
-        c.b.emit(ir.Raise(exc, (text,), loc=c.b.loc))
+        c.b.emit(ir.Raise(exc, args, loc=c.b.loc))
     c.b.emit(ir.If(cond, ir.Block(tuple(stmts)), ir.Block(()), (), loc=c.b.loc))
 
 
@@ -269,7 +269,9 @@ def compare(c: Context, fn: Fn, left: Value, right: Value, name: str = "t") -> i
         both = is_none(left) and is_none(right)
         return ir.Lit(both == (fn is operator.eq), types.boolean)
     if isinstance(left, (ir.Var, ir.Lit)) and isinstance(right, (ir.Var, ir.Lit)):
-        if any(isinstance(v.type, types.UnicodeType) and isinstance(v, ir.Var) for v in (left, right)):
+        if any(
+            isinstance(v.type, types.UnicodeType) and isinstance(v, ir.Var) for v in (left, right)
+        ):
             # the pullback does not know the string: it must not compare again
             out = c.b.fresh(name, types.boolean)
             c.b.emit(ir.Impure(out, fn, (left, right), loc=c.b.loc))
@@ -288,16 +290,12 @@ def _compare_tuples(c: Context, fn: Fn, left: TupleVal, right: TupleVal) -> ir.O
     return result if fn is operator.eq else prim(c, operator.not_, result)
 
 
-def _order(
-    c: Context, fn: Fn, left: tuple[Value, ...], right: tuple[Value, ...]
-) -> ir.Operand:
+def _order(c: Context, fn: Fn, left: tuple[Value, ...], right: tuple[Value, ...]) -> ir.Operand:
     """``left < right`` and the like, item by item."""
     if not left or not right:
         return ir.Lit(bool(fn(len(left), len(right))), types.boolean)
     strict = operator.lt if fn in (operator.lt, operator.le) else operator.gt
-    rest = both(
-        c, compare(c, operator.eq, left[0], right[0]), _order(c, fn, left[1:], right[1:])
-    )
+    rest = both(c, compare(c, operator.eq, left[0], right[0]), _order(c, fn, left[1:], right[1:]))
     return either(c, compare(c, strict, left[0], right[0]), rest)
 
 

@@ -5,7 +5,7 @@ One of the few places where private names of Numba are used.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -114,7 +114,9 @@ def dtype_of(fn: object) -> types.Type | None:
 
 
 def overload_dispatcher(
-    fn: Callable[..., Any], args: tuple[types.Type, ...]
+    fn: Callable[..., Any],
+    args: tuple[types.Type, ...],
+    kwargs: Mapping[str, types.Type] | None = None,
 ) -> Callable[..., Any] | None:
     """The dispatcher by which an ``@overload`` implements fn for these types; None where none does."""
     context = cpu_target.typing_context
@@ -127,7 +129,7 @@ def overload_dispatcher(
         if not hasattr(template, "_get_impl"):
             continue
         try:
-            dispatcher, _ = template(context)._get_impl(args, {})
+            dispatcher, _ = template(context)._get_impl(args, dict(kwargs or {}))
         except (NumbaError, TypeError):
             continue
         if hasattr(dispatcher, "py_func"):

@@ -1105,3 +1105,8 @@ def numbas_own_implementations(x, t):
     b = np.trapezoid(x, grid)
     c = np.diff(x).sum() + np.ptp(x)
     return a, b, c, np.flip(x)[0], np.cross(x[:3], x[3:])[1], np.roll(x, 2)[0]
+
+
+@program((xs(),), (np.array([1.0, np.nan, 3.0]),), (np.zeros(0),))
+def builtins_of_arrays(x):
+    return sum(x), max(x), min(x[1:]), sum(x, 2.0)
