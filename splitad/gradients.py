@@ -104,13 +104,6 @@ class Maker:
 
     def _check(self, pair: CompiledPair) -> None:
         fn = pair.text.facts.fn
-        result = fn.result_type
-        if not isinstance(types.unliteral(result), types.Float):
-            raise NotDifferentiableError(
-                f"{self.function} returns {result}, and a gradient needs a real scalar",
-                fn.loc,
-                "Return one float, or use splitad.vjp with a result_bar.",
-            )
         for k in self.wrt:
             if pair.activities[k] is Activity.Const:
                 type = pair.argtypes[k]
@@ -121,6 +114,13 @@ class Maker:
                     if isinstance(types.unliteral(type), types.Integer)
                     else "Only floats, and arrays and structs of floats, have a gradient.",
                 )
+        result = fn.result_type
+        if not isinstance(types.unliteral(result), types.Float):
+            raise NotDifferentiableError(
+                f"{self.function} returns {result}, and a gradient needs a real scalar",
+                fn.loc,
+                "Return one float, or use splitad.vjp with a result_bar.",
+            )
 
 
 def cotangents(pair: CompiledPair, bars: tuple[Any, ...], shadows: tuple[Any, ...]) -> list[Any]:

@@ -284,7 +284,8 @@ def _reinterpreted(ctx: ArrayContext, array: Any, result_type: types.Type) -> ir
 
 def handles(ctx: ArrayContext, fn: Fn, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
     """Whether `call` knows what to do; if not, the function's own source may be used."""
-    known = isinstance(fn, np.ufunc) or fn in MAKERS or fn in _SIMPLE or fn in JOINS or fn is abs
+    known = isinstance(fn, np.ufunc) or fn in MAKERS or fn in _SIMPLE or fn in JOINS
+    known = known or fn is abs or fn is ctx.ops.stop_gradient
     if known or is_random(fn) or ctx.rules.array_rule(fn) is not None:
         return True
     if fn in REDUCTIONS:
@@ -312,6 +313,8 @@ def call(
         return draw(ctx, fn, args, kwargs, result_type)
     if fn in _SIMPLE:
         return _SIMPLE[fn](ctx, args, kwargs, result_type)
+    if fn is ctx.ops.stop_gradient:
+        return elementwise.cut_off(ctx, args[0], result_type)  # type: ignore[arg-type]
     if fn is abs:
         return elementwise.combine(ctx, np.absolute, args, result_type)
     if fn is np.where and len(args) == 3:

@@ -250,6 +250,15 @@ def astype(ctx: ArrayContext, value: Any, result_type: types.Array) -> LazyMap:
     return LazyMap(converted(element_of(value), result_type.dtype), source.sizes, result_type)
 
 
+def cut_off(ctx: ArrayContext, value: Any, result_type: types.Array) -> LazyMap:
+    """stop_gradient of an array: a copy, by the rule for its elements."""
+    if not isinstance(value, LazyMap) and not is_array(value):
+        ctx.refuse("stop_gradient of something that is neither a number nor an array")
+    element = element_of(value)
+    sizes = lazy_of(ctx, value).sizes
+    return LazyMap(Op(ctx.ops.stop_gradient, (element,), element.type), sizes, result_type)
+
+
 # ---- in place -----------------------------------------------------------------------------------
 
 
