@@ -1,90 +1,76 @@
-"""Whole arrays on the tape: their elements in C order, then their shape."""
+"""Whole arrays on the tape: their elements in C order, then their shape.
+
+    need = snapshot_nbytes(a)              the bytes that it takes, a multiple of 8
+    put_array(address, cur, a)             writes it at offset cur
+    last_array(address, cur, dtype, ndim)  the array that ends at offset cur, over the tape's memory
+
+Intrinsics, not compiled functions: they are used for every type of array, and cost no compilation each.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from numba import njit, types
-from numba.extending import overload
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
 
-from splitad.tape.ops import column, snapshot, snapshot_view
+from splitad.tape.columns import pointer, scalar_type
+from splitad.tape.ops import _transfer, fill_array
 
-
-@njit(inline="always")
-def snapshot_nbytes(a: Any) -> int:
-    """The bytes that `a` takes: a multiple of 8."""
-    return ((a.size * a.itemsize + 7) & -8) + 8 * a.ndim
-
-
-@njit
-def put_array(base: int, cur: int, a: Any) -> None:
-    """Write `a` at offset cur."""
-    snapshot(base, cur, a)
-    end = cur + snapshot_nbytes(a)
-    shape = column(base, end - 8 * a.ndim, types.int64)
-    for axis in range(a.ndim):
-        shape[axis] = a.shape[axis]
+_i64 = ir.IntType(64)
 
 
-def last_array(base: int, cur: int, dtype: Any, dims: tuple[int, ...]) -> Any:
-    """The array that ends at offset cur, as a C-contiguous array over the tape's memory.
-
-    dims: a tuple of as many integers as the array has dimensions; their values do not matter.
-    """
-    raise NotImplementedError
+def _rounded(builder: Any, nbytes: Any) -> Any:
+    return builder.and_(builder.add(nbytes, _i64(7)), _i64(-8))
 
 
-@overload(last_array)
-def _last_array(base, cur, dtype, dims):  # type: ignore[no-untyped-def]
-    ndim = len(dims)
+def _data_nbytes(builder: Any, array: Any) -> Any:
+    return _rounded(builder, builder.mul(array.nitems, array.itemsize))
 
-    if ndim == 0:
 
-        def scalar(base, cur, dtype, dims):  # type: ignore[no-untyped-def]
-            return snapshot_view(base, cur - ((_itemsize(dtype) + 7) & -8), (), dtype)
+@intrinsic  # type: ignore[misc]
+def snapshot_nbytes(typingctx: Any, a: Any) -> Any:
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        array = context.make_array(a)(context, builder, args[0])
+        return builder.add(_data_nbytes(builder, array), _i64(8 * a.ndim))
 
-        return scalar
+    return types.int64(a), codegen
 
-    def impl(base, cur, dtype, dims):  # type: ignore[no-untyped-def]
-        shape = _read_shape(base, cur - 8 * ndim, dims)
-        size = 1
+
+@intrinsic  # type: ignore[misc]
+def put_array(typingctx: Any, address: Any, cur: Any, a: Any) -> Any:
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        base, cur_, value = args
+        _transfer(context, builder, a, value, pointer(builder, base, cur_), to_flat=True)
+        array = context.make_array(a)(context, builder, value)
+        end = builder.add(cur_, _data_nbytes(builder, array))
+        words = builder.bitcast(pointer(builder, base, end), _i64.as_pointer())
+        for axis, n in enumerate(cgutils.unpack_tuple(builder, array.shape)):
+            builder.store(n, builder.gep(words, [_i64(axis)]))
+        return context.get_dummy_value()
+
+    return types.none(types.int64, types.int64, a), codegen
+
+
+@intrinsic(prefer_literal=True)  # type: ignore[misc]
+def last_array(typingctx: Any, address: Any, cur: Any, dtype: Any, ndim: Any) -> Any:
+    if not isinstance(ndim, types.IntegerLiteral):
+        return None
+    count = ndim.literal_value
+    array_type = types.Array(scalar_type(dtype), count, "C")
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        base, end = args[:2]
+        end = builder.sub(end, _i64(8 * count))
+        words = builder.bitcast(pointer(builder, base, end), _i64.as_pointer())
+        shape = [builder.load(builder.gep(words, [_i64(axis)])) for axis in range(count)]
+        item = context.get_abi_sizeof(context.get_data_type(array_type.dtype))
+        nbytes = _i64(item)
         for n in shape:
-            size *= n
-        start = cur - 8 * ndim - ((size * _itemsize(dtype) + 7) & -8)
-        return snapshot_view(base, start, shape, dtype)
+            nbytes = builder.mul(nbytes, n)
+        start = builder.sub(end, _rounded(builder, nbytes))
+        return fill_array(context, builder, array_type, pointer(builder, base, start), shape)
 
-    return impl
-
-
-def _itemsize(dtype: Any) -> int:
-    raise NotImplementedError
-
-
-@overload(_itemsize)
-def _itemsize_impl(dtype):  # type: ignore[no-untyped-def]
-    from splitad.tape.columns import scalar_type
-
-    inner = scalar_type(dtype)
-    if isinstance(inner, types.Boolean):
-        size = 1
-    elif isinstance(inner, types.Complex):
-        size = inner.bitwidth // 8
-    elif isinstance(inner, types.Record):
-        size = inner.size
-    else:
-        size = inner.bitwidth // 8
-    return lambda dtype: size
-
-
-def _read_shape(base: int, offset: int, dims: Any) -> Any:
-    raise NotImplementedError
-
-
-@overload(_read_shape)
-def _read_shape_impl(base, offset, dims):  # type: ignore[no-untyped-def]
-    ndim = len(dims)
-    items = ", ".join(f"c[{k}]" for k in range(ndim)) + ","
-    text = f"def impl(base, offset, dims):\n    c = column(base, offset, int64)\n    return ({items})\n"
-    scope: dict[str, Any] = {"column": column, "int64": types.int64}
-    exec(text, scope)  # the number of dimensions is only known by type
-    return scope["impl"]
+    return array_type(types.int64, types.int64, dtype, ndim), codegen

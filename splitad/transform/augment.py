@@ -78,7 +78,7 @@ class _Augment:
         for copy in self.plan.behind(None):
             self.keep(copy)
         for leaf in fn.leaves:
-            if leaf.var in self.layout.notes:
+            if leaf.var in self.layout.notes and leaf.exit != leaf.var:
                 w.use("note_array", note_array)
                 w.line(f"note_array(base, {self.layout.notes[leaf.var]}, {operand(w, leaf.exit)})")
         w.line("tape[2] = cur")
@@ -102,7 +102,7 @@ class _Augment:
     def check_arguments(self) -> None:
         if not self.checked:
             self.checked = True
-            write_argument_checks(self.facts, self.w, self.facts.args_alias)
+            write_argument_checks(self.facts, self.w)
 
     def stmt(self, stmt: ir.Stmt, scope: Scope) -> None:
         if isinstance(stmt, ir.For):

@@ -1,23 +1,30 @@
 """The checks at the boundary, as text: do the arguments overlap, do the shadows fit?
 
-    if first_overlap((x, y), (True, False)) >= 0:      at the start of the forward
-        raise ArgumentsOverlap("...")
-    code = shadow_fault(base, 16, d_x, True)           at the start of the pullback, before it writes
-    if code == 1:
-        raise ShadowError("the shadow of 'x' has another shape than 'x' had")
+    note_array(base, 16, x)                                at the start of the forward
+    code = arguments_fault(base + 16, 1, 1, 0)
+    if code != 0:
+        raise AliasingError(code, "f|x")
+    note_array(shadows, 0, d_x)                            at the start of the pullback, before it writes
+    code = shadows_fault(base + 16, 1, shadows, 1, 1)
+    if code != 0:
+        raise ShadowError(code, "f|x")
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
 from splitad.analysis.activity import is_differentiable
 from splitad.analysis.memory import is_array, tree_leaves
 from splitad.codegen.writer import Writer, identifier
-from splitad.errors import AliasingError, ArgumentsOverlap, ShadowError
+from splitad.errors import ShadowError, UnsupportedError
 from splitad.ir import nodes as ir
 from splitad.rules.spelling import unique_number
-from splitad.runtime import boundary
+from splitad.runtime import boundary, faults
 from splitad.runtime.noted import shadow_check
-from splitad.tape.ops import tape_release
+from splitad.tape.ops import address_of, tape_release
 from splitad.transform.facts import Facts
 
 
@@ -36,111 +43,104 @@ def is_written(facts: Facts, leaf: ir.Leaf) -> bool:
     return any(memory.base_roots(w.array) & own for w in memory.writes)
 
 
-def write_argument_checks(facts: Facts, w: Writer, args_alias: bool) -> None:
-    """Overlapping arguments are refused where f writes one of them, unless the text was made for them."""
+def _arrays(facts: Facts) -> list[ir.Leaf]:
     leaves = [leaf for leaf in facts.fn.leaves if is_array(leaf.var)]
-    written = [is_written(facts, leaf) for leaf in leaves]
-    names = [leaf_name(facts, leaf) for leaf in leaves]
-    if args_alias:
-        # with one root for all arguments, what is written is not known one by one
-        written = [any(written)] * len(leaves)
-    w.use("tape_release", tape_release)
-    for leaf, on, name in zip(leaves, written, names, strict=True):
-        if on:
-            w.use("overlaps_itself", boundary.overlaps_itself)
-            w.use("AliasingError", AliasingError)
-            with w.indented(f"if overlaps_itself({identifier(leaf.var.name)}):"):
-                w.line("tape_release(tape)")
-                reason = f"the argument '{name}' of {facts.fn.name} overlaps itself in memory and is written"
-                w.line(f"raise AliasingError({reason!r})")
-    if any(written) and args_alias:
-        _refuse_constants(facts, w, leaves)
-    if any(written) and len(leaves) > 1 and not args_alias:
-        w.use("first_overlap", boundary.first_overlap)
-        w.use("ArgumentsOverlap", ArgumentsOverlap)
-        arrays = ", ".join(identifier(leaf.var.name) for leaf in leaves)
-        flags = ", ".join(map(str, written))
-        listed = ", ".join(f"'{n}'" for n in names)
-        changed = ", ".join(f"'{n}'" for n, on in zip(names, written, strict=True) if on)
-        reason = (
-            f"of the arguments {listed} of {facts.fn.name} two overlap in memory, and {changed} "
-            f"{'is' if sum(written) == 1 else 'are'} written"
+    if len(leaves) > faults.MOST:
+        raise UnsupportedError(
+            f"the arguments of {facts.fn.name} hold {len(leaves)} arrays, more than {faults.MOST}",
+            facts.fn.loc,
+            "Put several into one array.",
         )
-        with w.indented(f"if first_overlap(({arrays},), ({flags},)) >= 0:"):
+    return leaves
+
+
+def _bits(flags: Iterable[bool]) -> int:
+    return sum(1 << k for k, on in enumerate(flags) if on)
+
+
+def _names(facts: Facts, leaves: list[ir.Leaf]) -> str:
+    return "|".join([facts.fn.name, *(leaf_name(facts, leaf) for leaf in leaves)])
+
+
+def _activity(facts: Facts, leaf: ir.Leaf) -> str:
+    return facts.activities[leaf.path[0]]  # type: ignore[index]
+
+
+def write_argument_checks(facts: Facts, w: Writer) -> None:
+    """Overlapping arguments are refused where f writes one of them, unless the text was made for them.
+
+    Even then not those that are Const: a Const argument has a shadow of the pullback's own, which cannot
+    overlap another one as the arguments do.
+    """
+    leaves = _arrays(facts)
+    written = [is_written(facts, leaf) for leaf in leaves]
+    for leaf in leaves:
+        w.use("note_array", boundary.note_array)
+        note = facts.layout.notes[leaf.var]
+        w.line(f"note_array(base, {note}, {identifier(leaf.var.name)})")
+    if not any(written):
+        return
+    fixed = _bits(
+        facts.args_alias
+        and is_differentiable(leaf.var.type)
+        and _activity(facts, leaf) == "const"
+        for leaf in leaves
+    )
+    w.use("tape_release", tape_release)
+    w.use("arguments_fault", faults.arguments_fault)
+    first = facts.layout.notes[leaves[0].var]
+    w.line(f"code = arguments_fault(base + {first}, {len(leaves)}, {_bits(written)}, {fixed})")
+    w.use("AliasingError", faults.AliasingError)
+    names = repr(_names(facts, leaves))
+    refused = f"code != 0 and code // 4096 != {faults.OVERLAPPING}"
+    with w.indented(f"if {refused}:"):
+        w.line("tape_release(tape)")
+        w.line(f"raise AliasingError(code, {names})")
+    if not facts.args_alias:
+        w.use("ArgumentsOverlap", faults.ArgumentsOverlap)
+        with w.indented("if code != 0:"):
             w.line("tape_release(tape)")
-            w.line(f"raise ArgumentsOverlap({reason!r})")
+            w.line(f"raise ArgumentsOverlap(code, {names})")
 
 
-def _refuse_constants(facts: Facts, w: Writer, leaves: list[ir.Leaf]) -> None:
-    """A Const argument has a shadow of the pullback's own, which cannot overlap another as it does."""
-    floats = [leaf for leaf in leaves if is_differentiable(leaf.var.type)]
-    for k, leaf in enumerate(floats):
-        for other in floats[:k]:
-            kinds = {facts.activities[x.path[0]] for x in (leaf, other)}  # type: ignore[index]
-            if "const" not in kinds:
-                continue
-            w.use("overlap", boundary.overlap)
-            w.use("AliasingError", AliasingError)
-            with w.indented(
-                f"if overlap({identifier(other.var.name)}, {identifier(leaf.var.name)}):"
-            ):
-                w.line("tape_release(tape)")
-                reason = (
-                    f"'{leaf_name(facts, other)}' and '{leaf_name(facts, leaf)}' of {facts.fn.name} "
-                    "overlap in memory and one of them is written, so both must be Duplicated"
-                )
-                w.line(f"raise AliasingError({reason!r})")
-
-
-def write_shadow_checks(facts: Facts, w: Writer, path, args_alias: bool) -> None:  # type: ignore[no-untyped-def]
+def write_shadow_checks(facts: Facts, w: Writer, path: Callable[..., str]) -> None:
     """path: the text of a leaf's shadow."""
     for param, activity in zip(facts.fn.params, facts.activities, strict=True):
         if activity == "duplicated":
             check = shadow_check(param.type, param.name, facts.fn.name)
             name = w.use(f"check_type_{unique_number(check)}", check)
             w.line(f"{name}({identifier('d_' + param.name)})")
-    leaves = [
-        leaf
-        for leaf in facts.fn.leaves
-        if facts.activities[leaf.path[0]] == "duplicated"  # type: ignore[index]
-        and is_array(leaf.var)
-        and facts.active(leaf.exit)
+    leaves = _arrays(facts)
+    shadowed = [
+        _activity(facts, leaf) == "duplicated" and facts.active(leaf.exit) for leaf in leaves
     ]
-    written = [args_alias or is_written(facts, leaf) for leaf in leaves]
-    for leaf in leaves:
-        w.use("shadow_fault", boundary.shadow_fault)
-        w.line(f"code = shadow_fault(base, {facts.layout.notes[leaf.var]}, {path(leaf.path)}, True)")
-        for code in (boundary.WRONG_SHAPE, boundary.ON_PRIMAL):
-            _raise(w, code, leaf_name(facts, leaf))
-        for other in facts.fn.leaves:
-            if is_array(other.var) and other is not leaf:
-                w.use("overlap_noted", boundary.overlap_noted)
-                w.use("ShadowError", ShadowError)
-                note = facts.layout.notes[other.var]
-                with w.indented(f"if overlap_noted(base, {note}, {path(leaf.path)}):"):
-                    _, text = boundary.fault(
-                        boundary.ON_PRIMAL, leaf_name(facts, leaf), leaf_name(facts, other)
-                    )
-                    w.line(f"raise ShadowError({text!r})")
-    for k, leaf in enumerate(leaves):
-        for j in range(k):
-            other = leaves[j]
-            w.use("pair_fault", boundary.pair_fault)
-            notes = facts.layout.notes
-            w.line(
-                f"code = pair_fault(base, {notes[leaf.var]}, {path(leaf.path)}, "
-                f"{notes[other.var]}, {path(other.path)}, {written[k] or written[j]})"
-            )
-            for code in (boundary.TOUCHING, boundary.SEPARATE):
-                _raise(w, code, leaf_name(facts, leaf), leaf_name(facts, other))
-    _result_checks(facts, w, [path(leaf.path) for leaf in leaves])
-
-
-def _raise(w: Writer, code: int, name: str, other: str = "") -> None:
-    error, text = boundary.fault(code, name, other)
-    w.use(error.__name__, error)
-    with w.indented(f"if code == {code}:"):
-        w.line(f"raise {error.__name__}({text!r})")
+    if not any(shadowed):
+        return
+    written = [facts.args_alias or is_written(facts, leaf) for leaf in leaves]
+    mine = [leaf for leaf, on in zip(leaves, shadowed, strict=True) if on]
+    words = [boundary.note_words(leaf.var.type.ndim) for leaf in mine]
+    w.use("np", np)
+    w.use("address_of", address_of)
+    w.use("note_array", boundary.note_array)
+    w.line(f"notes = np.empty({sum(words)}, dtype=np.int64)")
+    w.line("shadows = address_of(notes)")
+    for k, leaf in enumerate(mine):
+        w.line(f"note_array(shadows, {8 * sum(words[:k])}, {path(leaf.path)})")
+    w.use("shadows_fault", faults.shadows_fault)
+    first = facts.layout.notes[leaves[0].var]
+    w.line(
+        f"code = shadows_fault(base + {first}, {len(leaves)}, shadows, "
+        f"{_bits(shadowed)}, {_bits(written)})"
+    )
+    # the notes are alive until here
+    with w.indented("if code != 0 and notes.size > 0:"):
+        w.use("is_aliasing", faults.is_aliasing)
+        w.use("AliasingError", faults.AliasingError)
+        w.use("ShadowError", faults.ShadowError)
+        with w.indented("if is_aliasing(code):"):
+            w.line(f"raise AliasingError(code, {_names(facts, leaves)!r})")
+        w.line(f"raise ShadowError(code, {_names(facts, leaves)!r})")
+    _result_checks(facts, w, [path(leaf.path) for leaf in mine])
 
 
 def _result_checks(facts: Facts, w: Writer, shadows: list[str]) -> None:
@@ -151,9 +151,9 @@ def _result_checks(facts: Facts, w: Writer, shadows: list[str]) -> None:
         elif tree is not None and is_array(tree) and facts.active(tree):
             for shadow in shadows:
                 w.use("bar_overlaps", boundary.bar_overlaps)
-                w.use("ShadowError", ShadowError)
+                w.use("PlainShadowError", ShadowError)
                 with w.indented(f"if bar_overlaps({text}, {shadow}):"):
-                    w.line("raise ShadowError('result_bar overlaps a shadow in memory')")
+                    w.line("raise PlainShadowError('result_bar overlaps a shadow in memory')")
 
     if any(is_array(v) for v in tree_leaves(facts.fn.result)):
         visit(facts.fn.result, "result_bar")

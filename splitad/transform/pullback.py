@@ -45,7 +45,7 @@ from splitad.ir.walk import blocks, operands, walk
 from splitad.rules import registry
 from splitad.rules.spelling import contribution, unique_number
 from splitad.runtime.shadow_table import add_into, table_drop, table_get, table_set
-from splitad.tape.arrays import last_array
+from splitad.tape.arrays import last_array, snapshot_nbytes
 from splitad.tape.ops import add_at, column, load_at, store_at
 from splitad.transform.augment import tuple_text
 from splitad.transform.checks import write_shadow_checks
@@ -106,7 +106,7 @@ class _Pullback:
         top = w.mark()
         for k, copy in enumerate(c for c in self.plan.copies if c.by_reference):
             w.line(f"{copy_name(copy)} = refs[0][{k}]")
-        write_shadow_checks(self.facts, w, self.path, self.facts.args_alias)
+        write_shadow_checks(self.facts, w, self.path)
         for copy in reversed(self.plan.behind(None)):
             self.pop(copy)
         for copy in self.plan.behind(None):
@@ -223,10 +223,10 @@ class _Pullback:
         elif tree is not None and is_array(tree):
             if self.active(tree):
                 self.w.use("add_into", add_into)
-                self.w.use("ShadowError", ShadowError)
+                self.w.use("PlainShadowError", ShadowError)
                 with self.w.indented(f"if not add_into({shadow_name(tree)}, {text}):"):  # type: ignore[arg-type]
                     reason = "result_bar has another shape than the result"
-                    self.w.line(f"raise ShadowError({reason!r})")
+                    self.w.line(f"raise PlainShadowError({reason!r})")
         elif tree is not None and self.active(tree):
             self.add(tree, text, self.where.root, converted=True)
 
@@ -320,9 +320,10 @@ class _Pullback:
         w, array = self.w, copy.array
         w.use("last_array", last_array)
         name = saved_name(array)
-        dims = (0,) * array.type.ndim
-        w.line(f"{name} = last_array(base, cur, {dtype_name(w, array.type.dtype)}, {dims})")
-        w.line(f"cur -= (({name}.size * {name}.itemsize + 7) & -8) + {8 * array.type.ndim}")
+        ndim = array.type.ndim
+        w.use("snapshot_nbytes", snapshot_nbytes)
+        w.line(f"{name} = last_array(base, cur, {dtype_name(w, array.type.dtype)}, {ndim})")
+        w.line(f"cur -= snapshot_nbytes({name})")
 
     def bind_shadows(self, scope: Scope) -> None:
         """Shadows of the arrays that this block defines, bases before their views."""

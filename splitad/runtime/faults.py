@@ -1,0 +1,160 @@
+"""All checks of one call at once, over notes (boundary.py), whatever the types of the arrays.
+
+    arguments_fault(notes, count, written, fixed) -> code     0: the arguments may be used as they are
+    shadows_fault(notes, count, shadows, which, written) -> code
+
+`notes` is the address of `count` notes one behind the other, of all arrays in the arguments; `shadows` that of
+the notes of the shadows.  `written`, `fixed`, `which` are sets of arguments as bits: those that f writes,
+those that cannot have a shadow that overlaps another, those that have a shadow.  A code holds a kind and two
+arguments; `ShadowError(code, names)` and `AliasingError(code, names)` put it into words when they are raised:
+compiled code can pass them numbers, and builds no strings.
+
+Compiled once for all pairs: checks that are compiled for each combination of types cost more than the
+pullback itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from splitad import errors
+from splitad.runtime.boundary import (
+    ON_PRIMAL,
+    SEPARATE,
+    WRONG_SHAPE,
+    _note_overlaps_itself,
+    _pair_fault,
+    fault,
+    notes_overlap,
+)
+from splitad.tape.columns import column
+
+ON_ITSELF, OVERLAPPING, CONSTANT = 5, 6, 7
+MOST = 60  # arrays in the arguments of one function: they are bits of an integer
+_INT = np.int64
+
+
+@njit
+def _next(note: int) -> int:
+    """The address of the note behind this one."""
+    return note + 8 * (3 + 2 * column(note, 0, _INT)[2])
+
+
+@njit
+def _code(kind: int, one: int, other: int) -> int:
+    return (kind * 64 + one) * 64 + other
+
+
+@njit
+def arguments_fault(notes: int, count: int, written: int, fixed: int) -> int:
+    """A written argument that overlaps itself; then two that overlap, one of them written: CONSTANT where
+    one of them is in `fixed`."""
+    note = notes
+    for k in range(count):
+        if (written >> k) & 1 and _note_overlaps_itself(note):
+            return _code(ON_ITSELF, k, k)
+        note = _next(note)
+    note = notes
+    for k in range(count):
+        other = notes
+        for j in range(k):
+            if ((written >> k) | (written >> j)) & 1 and notes_overlap(note, other):
+                kind = CONSTANT if ((fixed >> k) | (fixed >> j)) & 1 else OVERLAPPING
+                return _code(kind, k, j)
+            other = _next(other)
+        note = _next(note)
+    return 0
+
+
+@njit
+def _same_shape(note: int, other: int) -> bool:
+    a, b = column(note, 0, _INT), column(other, 0, _INT)
+    for k in range(3, 3 + a[2]):
+        if a[k] != b[k]:
+            return False
+    return True
+
+
+@njit
+def shadows_fault(notes: int, count: int, shadows: int, which: int, written: int) -> int:
+    """The first thing that is wrong with the shadows; see boundary.py for the kinds."""
+    note, shadow = notes, shadows
+    for k in range(count):
+        if (which >> k) & 1:
+            if not _same_shape(note, shadow):
+                return _code(WRONG_SHAPE, k, k)
+            primal = notes
+            for j in range(count):
+                if notes_overlap(primal, shadow):
+                    return _code(ON_PRIMAL, k, j)
+                primal = _next(primal)
+            other_note, other_shadow = notes, shadows
+            for j in range(k):
+                if (which >> j) & 1:
+                    on = ((written >> k) | (written >> j)) & 1
+                    kind = _pair_fault(note, shadow, other_note, other_shadow, on == 1)
+                    if kind:
+                        return _code(kind, k, j)
+                    other_shadow = _next(other_shadow)
+                other_note = _next(other_note)
+            shadow = _next(shadow)
+        note = _next(note)
+    return 0
+
+
+@njit
+def is_aliasing(code: int) -> bool:
+    """Whether the code is an AliasingError's."""
+    return code // 4096 >= SEPARATE
+
+
+def in_words(code: int, names: str) -> str:
+    """names: the function's and the arguments', separated by |."""
+    function, *arguments = names.split("|")
+    kind, one, other = code // 4096, arguments[code // 64 % 64], arguments[code % 64]
+    if kind == ON_ITSELF:
+        return f"the argument '{one}' of {function} overlaps itself in memory and is written"
+    if kind in (OVERLAPPING, CONSTANT):
+        text = f"'{other}' and '{one}' of {function} overlap in memory and one of them is written"
+        return text + (", so both must be Duplicated" if kind == CONSTANT else "")
+    return fault(kind, one, other if other != one else "")[1]
+
+
+class ShadowError(errors.ShadowError):
+    """A ShadowError that compiled code raises with a code."""
+
+    def __init__(self, code: int, names: str) -> None:
+        self.code, self.names = code, names
+        super().__init__(in_words(code, names))
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.code, self.names)
+
+
+class AliasingError(errors.AliasingError):
+    """An AliasingError that compiled code raises with a code."""
+
+    def __init__(self, code: int, names: str) -> None:
+        self.code, self.names = code, names
+        super().__init__(in_words(code, names))
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.code, self.names)
+
+
+class ArgumentsOverlap(errors.ArgumentsOverlap):
+    """The pair for distinct arguments does not apply."""
+
+    def __init__(self, code: int, names: str) -> None:
+        self.code, self.names = code, names
+        super().__init__(
+            in_words(code, names),
+            None,
+            "From Python another pair serves such arguments by itself; compiled code cannot make one.",
+        )
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.code, self.names)
