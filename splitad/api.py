@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import itertools
 from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
 from typing import Any
 
 from splitad import gradients
@@ -115,21 +116,32 @@ def value_and_grad(
     exception; restore=False leaves them as f does.
     Raises NotDifferentiableError where f does not return a float or the argument is not one.
     """
-    return _gradient(f, gradients.Maker(f, wrt, restore, with_value=True))
+    return _gradient(f, wrt, restore, True)
 
 
 def grad(
     f: Callable[..., Any], wrt: int | str | tuple[int | str, ...] = 0, *, restore: bool = True
 ) -> Callable[..., Any]:
     """As `value_and_grad`, but the gradient alone."""
-    return _gradient(f, gradients.Maker(f, wrt, restore, with_value=False))
+    return _gradient(f, wrt, restore, False)
 
 
-def _gradient(f: Callable[..., Any], maker: gradients.Maker) -> Gradient:
-    def make_forward(wrt: tuple[int, ...], args_alias: bool) -> Forward:
-        return _forward(f, None, wrt, modified_between=False, args_alias=args_alias)
+# `x -= rate * grad(f)(x)` in a loop must not compile at each turn, and no more may `vjp(f, x)`.
+_KEPT = 128
 
-    return maker.gradient(make_forward)
+
+@lru_cache(_KEPT)
+def _gradient(f: Callable[..., Any], wrt: gradients.Wrt, restore: bool, value: bool) -> Gradient:
+    # nothing can change the arguments between the two halves
+    make_forward = partial(_pair_by_types, f, modified_between=False)
+    return gradients.Maker(f, wrt, restore, value).gradient(make_forward)
+
+
+@lru_cache(_KEPT)
+def _pair_by_types(
+    f: Callable[..., Any], wrt: tuple[int, ...], modified_between: bool, args_alias: bool
+) -> Forward:
+    return _forward(f, None, wrt, modified_between, args_alias=args_alias)
 
 
 def vjp(
@@ -144,7 +156,7 @@ def vjp(
     default; None where an argument has none), fresh at each call.  The default result_bar is for scalar
     or None results.  exit_bar: {name or position: cotangent} of the final state of mutated arguments.
     """
-    return gradients.vjp(f, args, kwargs, wrt, _forward)
+    return gradients.vjp(f, args, kwargs, wrt, partial(_pair_by_types, f, modified_between=True))
 
 
 def show(f: Callable[..., Any], *args: Any, activities: Sequence[Activity] | None = None) -> Shown:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,7 +22,8 @@ from splitad.transform import gradient
 from splitad.transform.gradient import holds_scalars
 
 Wrt = int | str | tuple[int | str, ...]
-MakeForward = Callable[..., Forward]
+MakeForward = Callable[..., Forward]  # (wrt, args_alias=) -> the pair of the function at hand
+_numbers = itertools.count()
 
 
 def positions(wrt: Wrt, names: Sequence[str], function: str) -> tuple[int, ...]:
@@ -70,7 +72,7 @@ class Maker:
         self.restore, self.with_value = restore, with_value
 
     def gradient(self, make_forward: MakeForward) -> Gradient:
-        """The gradient itself.  Nothing can change the arguments between its forward and its pullback."""
+        """The gradient itself."""
         forward = make_forward(self.wrt, args_alias=False)
 
         def aliased() -> Gradient:
@@ -81,7 +83,7 @@ class Maker:
         return self._gradient(forward, aliased)
 
     def _gradient(self, forward: Forward, make_aliased: MakeAliased) -> Gradient:
-        key = f"gradient of {forward._pair.key}"
+        key = f"{forward._pair.key}, {next(_numbers)}"
         made = Gradient(key, forward, lambda types: self._steps(forward, types), make_aliased)
         made.__doc__ = self.doc
         return made
@@ -163,9 +165,9 @@ def vjp(
     bound.apply_defaults()
     args = tuple(bound.arguments.values())
     chosen = tuple(range(len(names))) if wrt is None else positions(wrt, names, py_func.__name__)
-    forward = make_forward(f, None, chosen)
+    forward = make_forward(chosen, args_alias=False)
     everything = tuple(range(len(names)))  # where arguments overlap, all of their shadows have to
-    forward._make_aliased = lambda: make_forward(f, None, everything, args_alias=True)
+    forward._make_aliased = lambda: make_forward(everything, args_alias=True)
     result, pullback = forward(*args)
     pair = compiled_pair(pullback._spec)
     duplicated = [a is Activity.Duplicated for a in pair.activities]

@@ -61,8 +61,9 @@ def test_one_gradient_or_a_tuple() -> None:
 
 def test_a_step_of_descent_means_what_it_says() -> None:
     x, y = np.array([1.0, 2.0]), np.array([3.0, 4.0])
-    x -= 0.1 * dot_x(x, y)
+    x -= 0.1 * ad.grad(p.dot)(x, y)
     assert np.allclose(x, [0.1, 0.4])
+    assert ad.grad(p.dot) is dot_x  # made once
 
 
 def test_arguments_are_put_back_after_an_exception() -> None:
@@ -148,8 +149,6 @@ def test_overlapping_arguments() -> None:
     first = ad.grad(p.closed_in)(x, x)  # 9 x0^2
     assert np.allclose(first, [36.0, 0.0])
     assert x.tolist() == [2.0, 5.0]
-    x_bar, y_bar = ad.grad(p.closed_in, wrt=(0, 1))(x, x)
-    assert np.allclose(x_bar, [36.0, 0.0]) and np.array_equal(x_bar, y_bar)
 
 
 def of_dispatcher(x):
