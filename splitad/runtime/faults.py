@@ -9,16 +9,21 @@ those that cannot have a shadow that overlaps another, those that have a shadow.
 arguments; `ShadowError(code, names)` and `AliasingError(code, names)` put it into words when they are raised:
 compiled code can pass them numbers, and builds no strings.
 
-Compiled once for all pairs: checks that are compiled for each combination of types cost more than the
-pullback itself.
+Compiled once for all pairs, and called through a symbol: checks that are compiled, or linked and optimised
+anew, for each pair cost more than the pullback itself.  `register()` makes the symbols.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
+import llvmlite.binding as llvm
 import numpy as np
-from numba import njit
+from llvmlite import ir
+from numba import cfunc, njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
 
 from splitad import errors
 from splitad.runtime.boundary import (
@@ -49,7 +54,7 @@ def _code(kind: int, one: int, other: int) -> int:
 
 
 @njit
-def arguments_fault(notes: int, count: int, written: int, fixed: int) -> int:
+def _arguments_fault(notes: int, count: int, written: int, fixed: int) -> int:
     """A written argument that overlaps itself; then two that overlap, one of them written: CONSTANT where
     one of them is in `fixed`."""
     note = notes
@@ -79,7 +84,7 @@ def _same_shape(note: int, other: int) -> bool:
 
 
 @njit
-def shadows_fault(notes: int, count: int, shadows: int, which: int, written: int) -> int:
+def _shadows_fault(notes: int, count: int, shadows: int, which: int, written: int) -> int:
     """The first thing that is wrong with the shadows; see boundary.py for the kinds."""
     note, shadow = notes, shadows
     for k in range(count):
@@ -105,10 +110,55 @@ def shadows_fault(notes: int, count: int, shadows: int, which: int, written: int
     return 0
 
 
-@njit
-def is_aliasing(code: int) -> bool:
-    """Whether the code is an AliasingError's."""
-    return code // 4096 >= SEPARATE
+_FUNCTIONS = {
+    "splitad_arguments_fault": (_arguments_fault, 4),
+    "splitad_shadows_fault": (_shadows_fault, 5),
+}
+
+
+@cache
+def register() -> tuple[Any, ...]:
+    """Compile the checks and make them known by name; before any pair is compiled or loaded."""
+    made = []
+    for symbol, (function, count) in _FUNCTIONS.items():
+        signature = f"int64({', '.join(['int64'] * count)})"
+        compiled = cfunc(signature, cache=True)(function.py_func)
+        llvm.add_symbol(symbol, compiled.address)
+        made.append(compiled)
+    return tuple(made)
+
+
+def _by_symbol(symbol: str, context: Any, builder: Any, args: Any) -> Any:
+    register()
+    kind = ir.FunctionType(ir.IntType(64), [ir.IntType(64)] * len(args))
+    return builder.call(cgutils.get_or_insert_function(builder.module, kind, symbol), args)
+
+
+@intrinsic
+def arguments_fault(typingctx: Any, notes: Any, count: Any, written: Any, fixed: Any) -> Any:
+    """See _arguments_fault."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return _by_symbol("splitad_arguments_fault", context, builder, args)
+
+    return types.int64(*[types.int64] * 4), codegen
+
+
+@intrinsic
+def shadows_fault(
+    typingctx: Any, notes: Any, count: Any, shadows: Any, which: Any, written: Any
+) -> Any:
+    """See _shadows_fault."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return _by_symbol("splitad_shadows_fault", context, builder, args)
+
+    return types.int64(*[types.int64] * 5), codegen
+
+
+def first_code(kind: int) -> int:
+    """The codes of this kind are those from here to first_code(kind + 1)."""
+    return kind * 4096
 
 
 def in_words(code: int, names: str) -> str:

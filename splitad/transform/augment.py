@@ -6,7 +6,7 @@
                                            t = math.sin(x[i]); tape_t[i] = t
                                            s = s + t * t
 
-`cur` is where the tape ends, `base` the address of its block, `cap` its capacity.
+`cur` is where the tape ends, `base` the address of its block.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from splitad.analysis.reverse import has_reverse
 from splitad.analysis.scopes import Scope
 from splitad.codegen.python import operand, statement, type_name, zero
 from splitad.codegen.writer import Writer, identifier
-from splitad.errors import TapeLimitError
 from splitad.ir import nodes as ir
 from splitad.rules import registry
 from splitad.rules.spelling import unique_number
 from splitad.runtime.boundary import note_array
 from splitad.tape.arrays import put_array, snapshot_nbytes
 from splitad.tape.layout import Column
-from splitad.tape.ops import column, tape_grow, tape_release
+from splitad.tape.ops import column, tape_release
+from splitad.tape.reserve import reserve_for
 from splitad.transform.checks import write_argument_checks
 from splitad.transform.facts import Facts, unit_loop
 from splitad.transform.identity import fresh_id
@@ -62,7 +62,6 @@ class _Augment:
     def function(self) -> None:
         w, fn, root = self.w, self.facts.fn, self.where.root
         w.line("base = tape[0]")
-        w.line("cap = tape[1]")
         w.line("cur = 0")
         self.reserve(str(self.layout.header))
         w.line(f"cur = {self.layout.header}")
@@ -264,18 +263,10 @@ class _Augment:
         self.w.line("cur += 8")
 
     def reserve(self, nbytes: str) -> None:
-        w = self.w
-        if nbytes == "0":
-            return
-        w.use("tape_grow", tape_grow)
-        w.use("tape_release", tape_release)
-        w.use("TapeLimitError", TapeLimitError)
-        with w.indented(f"if cur + {nbytes} > cap:"):
-            with w.indented(f"if not tape_grow(tape, cur, cur + {nbytes}):"):
-                w.line("tape_release(tape)")
-                w.line(f"raise TapeLimitError({self.facts.limit_message!r})")
-            w.line("base = tape[0]")
-            w.line("cap = tape[1]")
+        if nbytes != "0":
+            reserve = reserve_for(self.facts.limit_message)
+            name = self.w.use(f"reserve_{unique_number(reserve)}", reserve)
+            self.w.line(f"base = {name}(tape, cur, {nbytes})")
 
 
 def typed(w: Writer, value: ir.Operand, type: types.Type) -> str:

@@ -92,8 +92,8 @@ def write_argument_checks(facts: Facts, w: Writer) -> None:
     w.line(f"code = arguments_fault(base + {first}, {len(leaves)}, {_bits(written)}, {fixed})")
     w.use("AliasingError", faults.AliasingError)
     names = repr(_names(facts, leaves))
-    refused = f"code != 0 and code // 4096 != {faults.OVERLAPPING}"
-    with w.indented(f"if {refused}:"):
+    lo, hi = (faults.first_code(faults.OVERLAPPING + k) for k in (0, 1))
+    with w.indented(f"if code != 0 and not {lo} <= code < {hi}:"):
         w.line("tape_release(tape)")
         w.line(f"raise AliasingError(code, {names})")
     if not facts.args_alias:
@@ -134,10 +134,9 @@ def write_shadow_checks(facts: Facts, w: Writer, path: Callable[..., str]) -> No
     )
     # the notes are alive until here
     with w.indented("if code != 0 and notes.size > 0:"):
-        w.use("is_aliasing", faults.is_aliasing)
         w.use("AliasingError", faults.AliasingError)
         w.use("ShadowError", faults.ShadowError)
-        with w.indented("if is_aliasing(code):"):
+        with w.indented(f"if code >= {faults.first_code(boundary.SEPARATE)}:"):
             w.line(f"raise AliasingError(code, {_names(facts, leaves)!r})")
         w.line(f"raise ShadowError(code, {_names(facts, leaves)!r})")
     _result_checks(facts, w, [path(leaf.path) for leaf in mine])

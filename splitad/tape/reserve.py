@@ -1,0 +1,48 @@
+"""Making room on the tape, as one call in generated code.
+
+    base = reserve(tape, cur, nbytes)     there are nbytes behind offset cur; the address of the block
+
+The block may have moved, so `base` replaces the old one.  TapeLimitError where max_tape_bytes forbids it.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from splitad.errors import TapeLimitError
+from splitad.tape.ops import TAPE, call_pool, handle_of
+
+_i32, _i64 = ir.IntType(32), ir.IntType(64)
+
+
+@cache
+def reserve_for(message: str) -> Any:
+    """The function, with the text of its TapeLimitError."""
+
+    @intrinsic
+    def reserve(typingctx: Any, tape: Any, cur: Any, nbytes: Any) -> Any:
+        def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+            tape, cur, nbytes = args
+            address = handle_of(context, builder, tape)
+            handle = builder.inttoptr(address, _i64.as_pointer())
+            total = builder.add(cur, nbytes)
+            capacity = builder.load(builder.gep(handle, [_i64(1)]))
+            with builder.if_then(builder.icmp_signed(">", total, capacity), likely=False):
+                got = call_pool(builder, "splitad_tape_grow", _i32, [address, cur, total])
+                with builder.if_then(builder.icmp_signed("<=", got, _i32(0)), likely=False):
+                    with cgutils.if_unlikely(builder, builder.icmp_signed("<", got, _i32(0))):
+                        text = ("no memory for the tape",)
+                        context.call_conv.return_user_exc(builder, MemoryError, text)
+                    call_pool(builder, "splitad_tape_release", ir.VoidType(), [address])
+                    context.call_conv.return_user_exc(builder, TapeLimitError, (message,))
+            return builder.load(handle)
+
+        return types.int64(TAPE, types.int64, types.int64), codegen
+
+    return reserve
