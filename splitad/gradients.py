@@ -159,14 +159,12 @@ def vjp(
 ) -> tuple[Any, Callable[..., Any]]:
     """See api.vjp."""
     py_func = getattr(f, "py_func", f)
-    signature = inspect.signature(py_func)
-    names = list(signature.parameters)
-    bound = signature.bind(*args, **kwargs)
-    bound.apply_defaults()
-    args = tuple(bound.arguments.values())
-    chosen = tuple(range(len(names))) if wrt is None else positions(wrt, names, py_func.__name__)
+    names = list(inspect.signature(py_func).parameters)
+    everything = tuple(range(len(names)))
+    chosen = everything if wrt is None else positions(wrt, names, py_func.__name__)
     forward = make_forward(chosen, args_alias=False)
-    everything = tuple(range(len(names)))  # where arguments overlap, all of their shadows have to
+    args = forward._fold(args, kwargs)
+    # where arguments overlap, all of their shadows have to
     forward._make_aliased = lambda: make_forward(everything, args_alias=True)
     result, pullback = forward(*args)
     pair = compiled_pair(pullback._spec)

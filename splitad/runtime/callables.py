@@ -91,7 +91,10 @@ class Forward:
         """One value per parameter, in their order."""
         if not kwargs and self._required <= len(args) < self._count:
             return (*args, *self._defaults[len(args) :])
-        bound = self._pair.signature.bind(*args, **kwargs)
+        try:
+            bound = self._pair.signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{self.__name__}: {error}") from None
         bound.apply_defaults()
         return tuple(bound.arguments.values())
 
