@@ -73,7 +73,20 @@ def is_reserved(name: str) -> bool:
 
 
 # what generated code defines: these, and names made of a variable's with one of the prefixes
-_OWN = {"at", "base", "cap", "code", "cur", "need", "next_id", "refs", "result_bar", "tape"}
+_OWN = {
+    "at",
+    "base",
+    "cap",
+    "code",
+    "cur",
+    "need",
+    "next_id",
+    "notes",
+    "refs",
+    "result_bar",
+    "shadows",
+    "tape",
+}
 _PREFIXES = (
     "added_", "bar_", "bars_", "buffer_", "d_", "hi_", "iter_", "lo_", "piece_", "rec_", "saved_", "shadows_",
     "tape_", "trip_", "trips_", "undo_",

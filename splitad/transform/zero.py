@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numba import types
 
-from splitad.codegen.python import dtype_name, type_name, zero
+from splitad.codegen.python import dtype_name, literal, type_name, zero
 from splitad.codegen.writer import Writer
 from splitad.ir import nodes as ir
 from splitad.ir.activities import is_real_or_complex
@@ -78,6 +78,8 @@ class _Zero:
         w, leaf = self.w, self.leaf.get(path)
         if isinstance(type, types.NoneType) or leaf is None:
             return "None"
+        if isinstance(leaf.exit, ir.Lit) and not is_real_or_complex(type):
+            return literal(w, leaf.exit)
         place = (
             self.facts.layout.of(leaf.exit, self.facts.where)
             if isinstance(leaf.exit, ir.Var) and not is_real_or_complex(type)

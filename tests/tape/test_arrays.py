@@ -1,0 +1,55 @@
+"""arrays: whole arrays on the tape."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from numba import njit
+
+from splitad.tape.arrays import last_array, put_array, snapshot_nbytes
+from splitad.tape.ops import tape_grow, tape_new
+
+
+@cache
+def there_and_back(ndim: int) -> Any:
+    @njit
+    def f(a, dtype):
+        tape = tape_new(0, 1 << 30)
+        size = snapshot_nbytes(a)
+        tape_grow(tape, 0, 16 + 2 * size)
+        put_array(tape[0], 16, a)
+        put_array(tape[0], 16 + size, a)  # two of them, found from their end
+        second = last_array(tape[0], 16 + 2 * size, dtype, ndim).copy()
+        first = last_array(tape[0], 16 + size, dtype, ndim).copy()
+        return first, second, size
+
+    return f
+
+
+RECORD = np.dtype([("a", "f8"), ("n", "i4"), ("b", "f8", (2,))])
+ARRAYS = {
+    "vector": np.linspace(0, 1, 5),
+    "strided": np.linspace(0, 1, 10)[::-2],
+    "fortran": np.asfortranarray(np.arange(12.0).reshape(3, 4)),
+    "transposed": np.arange(24.0).reshape(2, 3, 4).T,
+    "bools": np.arange(11) % 3 == 0,
+    "float32": np.arange(5, dtype=np.float32),
+    "complex64": np.arange(3).astype(np.complex64),
+    "empty": np.zeros((0, 3)),
+    "scalar": np.array(1.5),
+    "records": np.arange(3).astype(RECORD),
+    "record": np.array(2).astype(RECORD),
+}
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_there_and_back(name: str) -> None:
+    a = ARRAYS[name]
+    first, second, size = there_and_back(a.ndim)(a, a.dtype)
+    for copy in (first, second):
+        assert copy.shape == a.shape and copy.dtype == a.dtype and copy.flags.c_contiguous
+        np.testing.assert_array_equal(copy, a)
+    assert size % 8 == 0 and size >= a.nbytes + 8 * a.ndim
