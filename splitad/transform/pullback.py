@@ -161,8 +161,8 @@ class _Pullback:
                 named = named and (
                     self.is_duplicated(leaf) or leaf.var in self.facts.needs.shadowed
                 )
-                entries.append(shadow_name(leaf.var) if named else zero(w, _c_type(example)))
-            entries = entries or [zero(w, _c_type(example))]
+                entries.append(shadow_name(leaf.var) if named else _placeholder(w, example))
+            entries = entries or [_placeholder(w, example)]
             w.line(f"{table} = [{', '.join(entries)}]")
         if rebound:
             for leaf in self.fn.leaves:
@@ -761,12 +761,18 @@ def _tables(facts: Facts) -> dict[str, types.Array]:
         if array in facts.identity.id or (
             array in facts.identity.leaf_ids and array in facts.identity.dims
         ):
-            found.setdefault(table_name(array.type), array.type)
+            name = table_name(array.type)
+            if array.type.layout == "C" and name in found:
+                continue
+            found[name] = array.type
     return found
 
 
-def _c_type(type: types.Array) -> types.Array:
-    return types.Array(type.dtype, type.ndim, "C")
+def _placeholder(w: Writer, example: types.Array) -> str:
+    """An empty array for a table's list, of the layout that holds all of its arrays."""
+    text = zero(w, types.Array(example.dtype, example.ndim, "C"))
+    # a slice with a step is of any layout for Numba
+    return text if example.layout == "C" or example.ndim == 0 else f"{text}[::1]"
 
 
 def _has_scalars(type: types.Type) -> bool:
