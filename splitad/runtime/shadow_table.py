@@ -9,8 +9,11 @@ from typing import Any
 
 import numpy as np
 from numba import njit, types
+from numba.core import cgutils
 from numba.core.errors import TypingError
-from numba.extending import overload
+from numba.extending import intrinsic, overload
+
+from splitad.errors import ShadowError
 
 
 @njit
@@ -86,3 +89,32 @@ def _add_into(shadow, bar):  # type: ignore[no-untyped-def]
         return True
 
     return impl
+
+
+@intrinsic  # type: ignore[misc]
+def as_contiguous(typingctx: Any, a: Any) -> Any:
+    """The same array with a type that says that it is C-contiguous; ShadowError where it is not."""
+    result = a.copy(layout="C")
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        array = context.make_array(a)(context, builder, args[0])
+        expected = array.itemsize
+        fits = cgutils.true_bit
+        shape = cgutils.unpack_tuple(builder, array.shape)
+        strides = cgutils.unpack_tuple(builder, array.strides)
+        for n, stride in zip(reversed(shape), reversed(strides), strict=True):
+            short = builder.icmp_signed("<=", n, n.type(1))
+            fits = builder.and_(fits, builder.or_(short, builder.icmp_signed("==", stride, expected)))
+            expected = builder.mul(expected, n)
+        empty = builder.icmp_signed("==", array.nitems, array.nitems.type(0))
+        with builder.if_then(builder.not_(builder.or_(fits, empty)), likely=False):
+            text = ("the shadow of a field that is C-contiguous must be C-contiguous",)
+            context.call_conv.return_user_exc(builder, ShadowError, text)
+        made = context.make_array(result)(context, builder)
+        for name in ("meminfo", "parent", "nitems", "itemsize", "data", "shape", "strides"):
+            setattr(made, name, getattr(array, name))
+        value = made._getvalue()
+        context.nrt.incref(builder, result, value)
+        return value
+
+    return result(a), codegen

@@ -44,7 +44,7 @@ from splitad.ir.types import struct_fields
 from splitad.ir.walk import blocks, operands, walk
 from splitad.rules import registry
 from splitad.rules.spelling import contribution, unique_number
-from splitad.runtime.shadow_table import add_into, table_drop, table_get, table_set
+from splitad.runtime.shadow_table import add_into, as_contiguous, table_drop, table_get, table_set
 from splitad.tape.arrays import last_array, snapshot_nbytes
 from splitad.tape.ops import add_at, column, load_at, store_at
 from splitad.transform.augment import tuple_text
@@ -263,8 +263,13 @@ class _Pullback:
         if leaf is None:
             return self.path(path)
         if is_array(leaf.var):
-            moved = self.rebound() and self.active(leaf.var)
-            return shadow_name(leaf.var) if moved else self.path(path)
+            if not (self.rebound() and self.active(leaf.var)):
+                return self.path(path)
+            table = self.tables.get(table_name(leaf.var.type))
+            if leaf.var.type.layout == "C" and table is not None and table.layout != "C":
+                self.w.use("as_contiguous", as_contiguous)
+                return f"as_contiguous({shadow_name(leaf.var)})"
+            return shadow_name(leaf.var)
         if not is_differentiable(leaf.var.type):
             return self.path(path)
         if leaf.exit == leaf.var and leaf.var not in self.begun:
