@@ -43,7 +43,9 @@ class LoopPlan:
     ascending: bool = False
 
 
-def accumulations(block: ir.Block, memory: Memory, uses: dict[ir.Var, int]) -> Iterator[tuple[ir.Load, ir.Store]]:
+def accumulations(
+    block: ir.Block, memory: Memory, uses: dict[ir.Var, int]
+) -> Iterator[tuple[ir.Load, ir.Store]]:
     """The (load, store) pairs of ``a[i] = a[i] + e`` in a block.
 
     uses: how often each value is read in the whole function.
@@ -122,9 +124,7 @@ def loop_plan(
         if not isinstance(stmt, SIMPLE) and not silent:
             return LoopPlan()
     reversed_ = [s for s in loop.body.stmts if has_reverse(s, active)]
-    adds = [
-        s for s in reversed_ if isinstance(s, ir.Load) and id(s) not in accumulated
-    ]
+    adds = [s for s in reversed_ if isinstance(s, ir.Load) and id(s) not in accumulated]
     reads = [s for s in reversed_ if isinstance(s, ir.Store)]
     inside = {out for s in loop.body.stmts if (out := getattr(s, "out", None)) is not None}
     inside |= {out for s in loop.body.stmts if isinstance(s, ir.If) for out in s.outs}
@@ -132,9 +132,7 @@ def loop_plan(
     for add in adds:
         if add.array in inside or any(memory.may_alias(add.array, r.array) for r in reads):
             return LoopPlan(ascending=False)
-    gathered = {
-        id(s): k for k, s in enumerate(s for s in adds if not inside & set(s.index))
-    }
+    gathered = {id(s): k for k, s in enumerate(s for s in adds if not inside & set(s.index))}
     rest = [s for s in adds if id(s) not in gathered]
     definition = {out: s for s in loop.body.stmts if (out := getattr(s, "out", None)) is not None}
     for s in loop.body.stmts:
