@@ -37,7 +37,7 @@ def floating(s: Scope, depth: int = 2) -> str:
         return f"{s.pick(SCALAR_HELPERS)}({a}, {b})"
     if kind == 16:
         return f"0.1 * {integer(s)} * {_bounded(s, a)}"
-    if kind == 17 and s.chance(0.2):
+    if kind == 17 and s.chance(0.05):
         return f"h_deep({a}, {integer(s)} % 3)"
     if kind == 17:
         return f"math.atan2({a}, 1.5 + {b} * {b})"

@@ -7,6 +7,8 @@ from collections import namedtuple
 import numba
 import numpy as np
 import pytest
+from numba import float64, int64
+from numba.experimental import jitclass
 from numba.typed import List
 
 from splitad.testing.copying import aliasing, arrays_in, copy_args
@@ -107,3 +109,26 @@ def test_step_study_takes_a_function_that_fails_far_away() -> None:
 def test_noise_does_not_settle() -> None:
     rng = np.random.default_rng(0)
     assert directional(lambda h: rng.standard_normal(1), np.ones(1)).error > 1e-2
+
+
+@jitclass([("h", float64[::1]), ("c", float64), ("n", int64)])
+class State:
+    def __init__(self, h, c):
+        self.h = h
+        self.c = c
+        self.n = 3
+
+
+def test_structs_are_copied_by_field_each_once() -> None:
+    state = State(np.arange(3.0), 2.0)
+    args = (state, state.h[1:], (state, 1.0))
+    copies = copy_args(args)
+    assert copies[0] is copies[2][0] and copies[0] is not state
+    assert (copies[0].c, copies[0].n) == (2.0, 3)
+    assert aliasing(copies) == aliasing(args)
+    copies[1][0] = 9.0
+    assert copies[0].h[1] == 9.0 and state.h[1] == 1.0
+    change(copies[0], lambda path, leaf: leaf if path == ("h",) else leaf + 1)
+    assert (copies[0].c, copies[0].n) == (3.0, 4)
+    with pytest.raises(ValueError, match="single precision"):
+        copy_args((List([np.zeros(2, np.float32)]),), widen=True)
