@@ -14,9 +14,11 @@ from numba import types
 
 from splitad.analysis.memory import is_array
 from splitad.codegen.load import load_source
+from splitad.errors import InternalError, SplitadError
 from splitad.frontend.lower import lower
 from splitad.frontend.state import CompileFlags
 from splitad.ir import activities as act
+from splitad.ir.types import NumbaError
 from splitad.pipeline import Options, PairText, build
 from splitad.rules import ops, registry
 
@@ -63,8 +65,18 @@ class CompiledPair:
     def text(self) -> PairText:
         options = self.request.options
         flags = CompileFlags(error_model=options.error_model, boundscheck=options.boundscheck)
-        fn = lower(self.request.py_func, self.argtypes, flags, registry, ops)
-        return build(fn, tuple(a.value for a in self.activities), options)
+        try:
+            fn = lower(self.request.py_func, self.argtypes, flags, registry, ops)
+            return build(fn, tuple(a.value for a in self.activities), options)
+        except (SplitadError, NumbaError):
+            raise
+        except Exception as error:  # a fault of splitad's own must not look like one of the user's
+            name = self.request.py_func.__name__
+            raise InternalError(
+                f"splitad failed on {name}: {type(error).__name__}: {error}",
+                None,
+                "This is a fault of splitad; please report it together with the function.",
+            ) from error
 
     @cached_property
     def written(self) -> tuple[tuple[tuple[int | str, ...], bool], ...]:
@@ -101,7 +113,6 @@ class CompiledPair:
     def reverse(self) -> Any:
         jit = numba.njit(fastmath=PULLBACK_FASTMATH, error_model="numpy", nogil=True)
         return jit(getattr(self._module, self.text.facts.fn.name + "__pullback"))
-
 
     @cached_property
     def zero(self) -> Any:
