@@ -238,7 +238,8 @@ def _assignments(state: Any, filename: str) -> Any:
             name = inst.target.name
             if name not in state.typemap or name.startswith("$"):
                 continue
-            yield inst.loc.line, inst.target.unversioned_name, state.typemap[name], inst.value
+            # versions are called x.1, and those of a parameter assigned anew x.1.2; a user's name has no dot
+            yield inst.loc.line, name.partition(".")[0], state.typemap[name], inst.value
 
 
 # ---- refusals --------------------------------------------------------------------------------------

@@ -63,6 +63,23 @@ def test_scalars_and_versions() -> None:
     assert typing.return_type == i8 and typing.arg_types == (f4, i8)
 
 
+def test_versions_of_a_parameter() -> None:
+    """Numba names the versions of an assigned parameter otherwise than those of other variables."""
+
+    def f(x, n):
+        x = x[:]
+        for i in range(n):
+            x = x + 1.0
+        if n > 2:
+            n = n * 2.0
+        n = n + 1
+        return x
+
+    _, _, found = typed(f, vec, i8)
+    assert found["x = x[:]"] == found["x = x + 1.0"] == "array(float64, 1d, C)"
+    assert found["n = n * 2.0"] == found["n = n + 1"] == "float64"
+
+
 def test_arrays_and_calls() -> None:
     def f(a, b):
         c = np.zeros((a.shape[0], 2), dtype=np.float32)
