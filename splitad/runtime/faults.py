@@ -168,8 +168,10 @@ def in_words(code: int, names: str) -> str:
     if kind == ON_ITSELF:
         return f"the argument '{one}' of {function} overlaps itself in memory and is written"
     if kind in (OVERLAPPING, CONSTANT):
-        text = f"'{other}' and '{one}' of {function} overlap in memory and one of them is written"
-        return text + (", so both must be Duplicated" if kind == CONSTANT else "")
+        text = f"'{other}' and '{one}' of {function} overlap in memory and one of them is changed"
+        if kind == CONSTANT:
+            text += ", so both must be Duplicated, and neither may be a field that is assigned"
+        return text
     return fault(kind, one, other if other != one else "")[1]
 
 

@@ -37,7 +37,9 @@ def leaf_name(facts: Facts, leaf: ir.Leaf) -> str:
 
 
 def is_written(facts: Facts, leaf: ir.Leaf) -> bool:
-    """Whether f may write the array that the leaf holds at entry."""
+    """Whether f may write the array that the leaf holds at entry, or puts another in its place."""
+    if leaf.exit != leaf.var:
+        return True
     memory = facts.active.memory
     own = memory.base_roots(leaf.var)
     return any(memory.base_roots(w.array) & own for w in memory.writes)
@@ -83,7 +85,7 @@ def write_argument_checks(facts: Facts, w: Writer) -> None:
     fixed = _bits(
         facts.args_alias
         and is_differentiable(leaf.var.type)
-        and _activity(facts, leaf) == "const"
+        and (_activity(facts, leaf) == "const" or leaf.exit != leaf.var)
         for leaf in leaves
     )
     w.use("tape_release", tape_release)
