@@ -19,6 +19,7 @@ from splitad.frontend import (
     lists,
     merge,
     naming,
+    opaque,
     operators,
     scalars,
     structs,
@@ -149,9 +150,12 @@ def one(c: Context, node: Node) -> None:
             else:
                 c.set(name, ir.Lit(value, types.boolean))
         case SetResult(value=value):
+            if isinstance(value, ast.Name):
+                opaque.names(c, [value.id])
             result = NONE if value is None else scalars.name_value(c, value)
             c.set(RESULT, c.conform(result, c.frame.typing.return_type, "result"))
         case Branch():
+            opaque.names(c, [node.test])
             settle(c)
             control.branch(c, node, block)
         case ForLoop():
@@ -188,6 +192,7 @@ _GENERIC = {"t", "a", "acc", "g_v"}  # what results are called whose user's name
 
 
 def statement(c: Context, stmt: ast.stmt) -> None:
+    opaque.check(c, stmt)
     match stmt:
         case ast.Assign(targets=[ast.Name(id=name)], value=value):
             type = c.frame.typing.type_of(stmt)

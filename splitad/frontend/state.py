@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from numba.core import types
 
-from splitad.errors import UnsupportedError
+from splitad.errors import InternalError, SplitadError, UnsupportedError
 from splitad.frontend.array_context import ArrayContext
 from splitad.frontend.normal import NormalFunction
 from splitad.frontend.values import (
@@ -24,7 +24,7 @@ from splitad.frontend.values import (
     Value,
 )
 from splitad.ir import nodes as ir
-from splitad.ir.types import type_of
+from splitad.ir.types import NumbaError, type_of
 
 HeapKey = tuple[int, str]
 Key = str | HeapKey
@@ -79,6 +79,7 @@ class Context:
         self.roots: dict[int, ir.Var] = {}  # oid -> the variable, for objects that are arguments
         self.frozen: dict[ir.Var, ir.Lit] = {}  # what global arrays are called while lowering
         self.hints: dict[str, str] = {}  # better names for variables: the user's
+        self.has_opaque = False  # an argument has a part that splitad does not look into
         self.dead = False  # nothing after this point is executed
         self.memo: dict[tuple[Any, ...], LoopMemo] = {}
         self.active_calls: list[Any] = []  # functions being inlined, to notice recursion
@@ -92,9 +93,17 @@ class Context:
     def at(self, node: ast.AST) -> Iterator[None]:
         """What is emitted inside comes from this place of the user's code."""
         before = self.b.loc
-        self.b.loc = self.frame.normal.loc_of(node)
+        loc = self.b.loc = self.frame.normal.loc_of(node)
         try:
             yield
+        except (SplitadError, NumbaError):
+            raise
+        except Exception as error:  # a fault of the lowering: say at least where
+            raise InternalError(
+                f"splitad failed here: {type(error).__name__}: {error}",
+                loc,
+                "This is a fault of splitad; please report it together with the function.",
+            ) from error
         finally:
             self.b.loc = before
 

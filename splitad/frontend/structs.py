@@ -14,7 +14,7 @@ from typing import Any
 
 from numba.core import types
 
-from splitad.frontend import arrays, merge, scalars
+from splitad.frontend import arrays, merge, opaque, scalars
 from splitad.frontend.constants import constant
 from splitad.frontend.inline import inline
 from splitad.frontend.pending import is_arrayish, settle
@@ -82,7 +82,16 @@ class Entry:
             return PyVal(type)
         if isinstance(type, types.Function) and hasattr(type, "typing_key"):
             return PyVal(type.typing_key)
-        return OpaqueVal(type)
+        return self.opaque(type, path)
+
+    def opaque(self, type: types.Type, path: tuple[int | str, ...]) -> OpaqueVal:
+        self.c.has_opaque = True
+        normal = self.c.frame.normal
+        first, *rest = path
+        assert isinstance(first, int)
+        name = [*normal.args, normal.vararg][first] or ""
+        name += "".join(f".{step}" if isinstance(step, str) else f"[{step}]" for step in rest)
+        return OpaqueVal(type, name)
 
     def struct(
         self, var: ir.Var, fields: dict[str, types.Type], path: tuple[int | str, ...]
@@ -97,7 +106,7 @@ class Entry:
                 c.b.emit(ir.GetField(item, var, name, loc=c.b.loc))
                 c.heap[key] = self.part(item, (*path, name), key)
             else:
-                c.heap[key] = OpaqueVal(kind)
+                c.heap[key] = self.opaque(kind, (*path, name))
         return made
 
     def leaves(self) -> Iterator[ir.Leaf]:
@@ -176,10 +185,7 @@ def _struct_attribute(c: Context, owner: StructVal, name: str) -> Value:
     if key in c.heap:
         value = c.heap[key]
         if isinstance(value, OpaqueVal):
-            c.refuse(
-                f"The field `{name}` is a {value.type}, which is not supported.",
-                "splitad follows numbers, arrays, tuples and structs of these.",
-            )
+            opaque.refuse(c, value)
         return value
     type = owner.type
     if isinstance(type, types.ClassInstanceType):

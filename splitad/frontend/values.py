@@ -77,9 +77,13 @@ class RangeVal:
 
 @dataclass(frozen=True, eq=False)
 class OpaqueVal:
-    """A part of an argument that splitad does not look into; using it is refused."""
+    """A part of an argument that splitad does not look into; using it is refused.
+
+    name: what messages call it.
+    """
 
     type: types.Type
+    name: str = ""
 
 
 Value = Union[
