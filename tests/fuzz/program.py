@@ -126,6 +126,7 @@ def program(seed: int) -> str:
     return "\n".join(
         [
             f'"""Random program {seed}."""',
+            "# ruff: noqa",
             PRELUDE + struct,
             "",
             f"def f({', '.join(arguments)}):",

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from tests.fuzz.outcome import Outcome, check_file
 
+HEADER = "# ruff: noqa\n"  # programs are not written by people
 Check = Callable[[Path], Outcome]
 
 
@@ -39,7 +40,7 @@ def reduce(path: Path, target: Path, check: Check = check_file, seconds: float =
         for smaller in _smaller(tree):
             if time.monotonic() > deadline:
                 break
-            trial.write_text(ast.unparse(smaller) + "\n", encoding="utf-8")
+            trial.write_text(HEADER + ast.unparse(smaller) + "\n", encoding="utf-8")
             outcome = check(trial)
             if outcome.kind == "failed" and category(outcome) == wanted:
                 tree, found, progress = smaller, outcome, True

@@ -16,7 +16,7 @@ from tests.fuzz.outcome import check_file
 from tests.fuzz.program import program
 
 REGRESSIONS = sorted((Path(__file__).parent / "regressions").glob("*.py"))
-MOST_SECONDS = 90.0  # compiling is slow: what has not run by then is left to the long search
+MOST_SECONDS = 45.0  # compiling is slow: what has not run by then is left to the long search
 _started: list[float] = []
 
 
