@@ -8,6 +8,8 @@
     code = shadows_fault(base + 16, 1, shadows, 1, 1)
     if code != 0:
         raise ShadowError(code, "f|x")
+
+A code says which arguments are at fault, and why: runtime/faults.py.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from splitad.rules.spelling import unique_number
 from splitad.runtime import boundary, faults
 from splitad.runtime.noted import shadow_check
 from splitad.tape.ops import address_of, tape_release
-from splitad.transform.facts import Facts
+from splitad.transform.facts import Facts, activity_of
 
 
 def leaf_name(facts: Facts, leaf: ir.Leaf) -> str:
@@ -64,10 +66,6 @@ def _names(facts: Facts, leaves: list[ir.Leaf]) -> str:
     return "|".join([facts.fn.name, *(leaf_name(facts, leaf) for leaf in leaves)])
 
 
-def _activity(facts: Facts, leaf: ir.Leaf) -> str:
-    return facts.activities[leaf.path[0]]  # type: ignore[index]
-
-
 def write_argument_checks(facts: Facts, w: Writer) -> None:
     """Overlapping arguments are refused where f writes one of them, unless the text was made for them.
 
@@ -85,7 +83,7 @@ def write_argument_checks(facts: Facts, w: Writer) -> None:
     fixed = _bits(
         facts.args_alias
         and is_differentiable(leaf.var.type)
-        and (_activity(facts, leaf) == "const" or leaf.exit != leaf.var)
+        and (activity_of(facts, leaf) == "const" or leaf.exit != leaf.var)
         for leaf in leaves
     )
     w.use("tape_release", tape_release)
@@ -114,7 +112,7 @@ def write_shadow_checks(facts: Facts, w: Writer, path: Callable[..., str]) -> No
             w.line(f"{name}({identifier('d_' + param.name)})")
     leaves = _arrays(facts)
     shadowed = [
-        _activity(facts, leaf) == "duplicated" and facts.active(leaf.exit) for leaf in leaves
+        activity_of(facts, leaf) == "duplicated" and facts.active(leaf.exit) for leaf in leaves
     ]
     if not any(shadowed):
         return
@@ -158,4 +156,3 @@ def _result_checks(facts: Facts, w: Writer, shadows: list[str]) -> None:
 
     if any(is_array(v) for v in tree_leaves(facts.fn.result)):
         visit(facts.fn.result, "result_bar")
-

@@ -31,6 +31,13 @@ class Facts:
     limit_message: str
 
 
+def activity_of(facts: Facts, leaf: ir.Leaf) -> str:
+    """The activity of the argument that a leaf is a part of."""
+    argument = leaf.path[0]
+    assert isinstance(argument, int)
+    return facts.activities[argument]
+
+
 def unit_loop(loop: ir.For) -> bool:
     """Whether the counter goes up by one from zero or another start: then it indexes columns itself."""
     return isinstance(loop.step, ir.Lit) and loop.step.value == 1

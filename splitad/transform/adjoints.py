@@ -1,0 +1,156 @@
+"""The adjoint of one statement that has no blocks.
+
+    t = math.sin(v)            d_v += math.cos(v) * d_t
+    v = x[i]                   d_x[i] += d_v
+    x[i] = t                   d_t += d_x[i]; d_x[i] = 0.0
+    x[i] = x[i] + t            d_t += d_x[i]
+    y = np.dot(a, b)           dot_pullback(a, b, d_y, d_a, d_b)
+
+The values that they read are restored at the start of the reversed block.
+"""
+
+from __future__ import annotations
+
+from numba import types
+
+from splitad.analysis.activity import is_differentiable
+from splitad.analysis.memory import is_array
+from splitad.analysis.reverse import operand_of, terms
+from splitad.analysis.scopes import Scope
+from splitad.codegen.python import operand, zero
+from splitad.errors import UnsupportedError
+from splitad.ir import nodes as ir
+from splitad.ir.recursive import RecursiveFunction
+from splitad.rules import registry
+from splitad.rules.arrayrule import ArrayRule, Need
+from splitad.rules.spelling import contribution, unique_number
+from splitad.transform.additions import Additions
+from splitad.transform.reversal import Reversal
+from splitad.transform.shadows import read_element, shadow_name, write_element
+
+
+def adjoint(r: Reversal, stmt: ir.Stmt, scope: Scope, additions: Additions) -> None:
+    """scope: the statement's block. additions: those of the innermost loop around it."""
+    if isinstance(stmt, ir.Prim):
+        if stmt.out in r.cotangents.begun:
+            _prim(r, stmt, scope, vector=additions.plan.independent)
+    elif isinstance(stmt, ir.Cast):
+        if stmt.out in r.cotangents.begun and r.facts.active(stmt.arg):
+            r.cotangents.add(stmt.arg, shadow_name(stmt.out), scope, source=stmt.out)
+    elif isinstance(stmt, ir.Load):
+        if stmt.out in r.cotangents.begun:
+            additions.add(stmt)
+    elif isinstance(stmt, ir.Store):
+        r.cotangents.add(stmt.value, read_element(r.w, stmt), scope)
+        if id(stmt) not in r.accumulated:
+            write_element(r.w, stmt, shadow_name(stmt.array), zero(r.w, stmt.array.type.dtype))
+        r.tape.undo(stmt)
+    elif isinstance(stmt, ir.ArrayCall) and isinstance(stmt.fn, RecursiveFunction):
+        _recursive(r, stmt, stmt.fn, scope)
+    elif isinstance(stmt, ir.ArrayCall):
+        if not stmt.outs or is_array(stmt.outs[0]) or stmt.outs[0] in r.cotangents.begun:
+            _call(r, stmt, scope)
+
+
+def _prim(r: Reversal, stmt: ir.Prim, scope: Scope, vector: bool) -> None:
+    for term in terms(stmt, r.facts.active):
+        arg, values = stmt.args[term.arg], term.operands
+        # a partial of constants is finite: no guard against infinity times zero
+        finite = all(isinstance(value, ir.Lit) for value in values.values())
+        text, used = contribution(
+            term.partial,
+            {name: operand(r.w, value) for name, value in values.items()},
+            shadow_name(stmt.out),
+            operand_complex=isinstance(arg.type, types.Complex),
+            out_complex=isinstance(stmt.out.type, types.Complex),
+            strong_zero=r.facts.strong_zero and not finite,
+            vector=vector,
+        )
+        for name, value in used.items():
+            r.w.use(name, value)
+        r.cotangents.add(arg, f"({text})" if " if " in text else text, scope)
+
+
+# ---- functions of arrays -------------------------------------------------------------------------------
+
+
+def _call(r: Reversal, call: ir.ArrayCall, scope: Scope) -> None:
+    """Call the rule's pullback; see rules/registry.py for its parameters."""
+    w, active = r.w, r.facts.active
+    rule = registry.array_rule(call.fn)
+    assert rule is not None
+    saved = set(rule.saves([active(a) for a in call.args]))
+    given = [
+        "None" if n.kind in _SAVED and n.name not in saved else _argument(r, call, rule, n)
+        for n in rule.call
+    ]
+    pullback = registry.jitted(rule)
+    name = w.use(f"{rule.name}_pullback_{unique_number(pullback)}", pullback)
+    text = f"{name}({', '.join(given)})"
+    shadowed = [n.index for n in rule.call if n.kind == "shadow" and n.index < len(call.args)]
+    scalars = [call.args[k] for k in shadowed if not is_array(call.args[k])]
+    if any(active(arg) for arg in scalars):  # it returns what to add to those
+        bars = f"bars_{len(w.lines)}"
+        w.line(f"{bars} = {text}")
+        for k, arg in enumerate(scalars):
+            r.cotangents.add(arg, f"{bars}[{k}]", scope)
+    else:
+        w.line(text)
+    if rule.overwrites is not None and rule.overwrites < len(call.args):
+        target = call.args[rule.overwrites]
+        if active(target):
+            w.line(f"{shadow_name(target)}[...] = {zero(w, target.type.dtype)}")
+
+
+def _recursive(r: Reversal, call: ir.ArrayCall, fn: RecursiveFunction, scope: Scope) -> None:
+    """The pullback of a recursive function, which reads the tape on from `cur`.
+
+    It wants a cotangent for each result and a shadow for each array of floats, and returns a cotangent
+    for each float.
+    """
+    w, active = r.w, r.facts.active
+    bars = "".join(r.cotangents.text(out) + ", " for out in call.outs)
+    given = [f"({bars})"]
+    scalars = []
+    for arg in call.args:
+        if not is_differentiable(arg.type):
+            continue
+        if not is_array(arg):
+            scalars.append(arg)
+        elif active(arg):
+            given.append(shadow_name(arg))
+        else:
+            raise UnsupportedError(
+                f"a recursive call of {fn.__name__} gets an array of floats that is constant",
+                call.loc,
+                "Copy it in the function first.",
+            )
+    made = f"bars_{len(w.lines)}"
+    pullback = f"{r.facts.callees.name(fn)}__pullback"
+    w.line(f"{made}, cur = {pullback}(tape, cur, {', '.join(given)})")
+    for k, arg in enumerate(scalars):
+        r.cotangents.add(arg, f"{made}[{k}]", scope)
+
+
+_SAVED = ("contents", "out", "residual", "shape")
+
+
+def _argument(r: Reversal, call: ir.ArrayCall, rule: ArrayRule, need: Need) -> str:
+    """What is passed for a parameter of the rule's pullback."""
+    value = operand_of(need, call, rule)
+    if value is None:
+        return "None"
+    array, active = is_array(value), r.facts.active(value)
+    if need.kind == "shape":
+        return f"{shadow_name(value)}.shape" if array and active else "None"
+    if need.kind == "static":
+        return operand(r.w, value)
+    if need.kind in _SAVED:
+        if array and isinstance(value, ir.Var):
+            return r.tape.contents(call, value)
+        return operand(r.w, value)
+    if need.kind == "d_out":
+        return shadow_name(value)
+    if not active:
+        return "None"
+    return shadow_name(value) if array else "True"

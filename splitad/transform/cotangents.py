@@ -1,0 +1,134 @@
+"""Cotangents of scalars: a variable each, which starts where something is first added to it.
+
+    d_t = 2.0 * d_s           the first addition in the block where t is defined
+    d_t += d_u                the others
+    d_p = 0.0                 before a nested block that may add to it
+
+A loop's carried scalar p is one variable d_p: at the top of a reversed iteration it holds the cotangent of
+what was yielded for p, at its end the cotangent of p.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from numba import types
+
+from splitad.analysis.memory import is_array
+from splitad.analysis.scopes import Scope
+from splitad.codegen.python import type_name, zero
+from splitad.codegen.writer import Writer
+from splitad.ir import nodes as ir
+from splitad.ir.walk import blocks, operands, walk
+from splitad.transform.facts import Facts
+from splitad.transform.shadows import shadow_name
+
+
+class Cotangents:
+    """begun: the scalars whose variable has a value. unread: those that need none."""
+
+    def __init__(self, facts: Facts, w: Writer, unread: set[ir.Var]) -> None:
+        self.w, self.where, self.active, self.unread = w, facts.where, facts.active, unread
+        self.begun: set[ir.Var] = set()
+
+    def text(self, var: ir.Var) -> str:
+        return shadow_name(var) if var in self.begun else zero(self.w, var.type)
+
+    def add(
+        self,
+        target: ir.Operand,
+        text: str,
+        scope: Scope,
+        source: ir.Var | None = None,
+        converted: bool = False,
+    ) -> None:
+        """``d_target += text``; the first time in its own block, ``=``.
+
+        source: what was cast to it.  converted: whether the text may be of another type than its own.
+        """
+        if not isinstance(target, ir.Var) or not self.active(target) or target in self.unread:
+            return
+        name, type = shadow_name(target), types.unliteral(target.type)
+        is_complex = isinstance(type, types.Complex)
+        if source is not None and isinstance(source.type, types.Complex) and not is_complex:
+            text = f"({text}).real"
+        if type not in (types.float64, types.complex128) or converted:
+            text = f"{type_name(self.w, type)}({text})"
+        if target in self.begun:
+            self.w.line(f"{name} += {text}")
+            return
+        assert self.where.of[target] is scope, f"{target.name} begun in an inner block"
+        if is_complex and not converted:  # what is added may be real
+            text = f"{type_name(self.w, type)}({text})"
+        self.begun.add(target)
+        self.w.line(f"{name} = {text}")
+
+    def clear(self, var: ir.Var) -> None:
+        self.w.line(f"{shadow_name(var)} = {zero(self.w, var.type)}")
+
+    def begin_outer(self, stmt: ir.Stmt) -> None:
+        """Cotangents of outer values that the nested blocks may add to start here, at zero."""
+        used: dict[ir.Operand, None] = {}
+        for inner in (s for block in blocks(stmt) for s in walk(block)):
+            used.update(dict.fromkeys(operands(inner)))
+            for block in blocks(inner):
+                used.update(dict.fromkeys(block.yields))
+        for block in blocks(stmt):
+            used.update(dict.fromkeys(block.yields))
+        own = [self.where.at(block) for block in blocks(stmt)]
+        for value in used:
+            if (
+                isinstance(value, ir.Var)
+                and not is_array(value)
+                and self.active(value)
+                and value not in self.begun
+                and not any(self.where.of[value].inside(scope) for scope in own)
+            ):
+                self.begun.add(value)
+                self.clear(value)
+
+
+@dataclass(frozen=True, eq=False)
+class Carried:
+    """The cotangents that a reversed loop carries. at: which of its params have one."""
+
+    loop: ir.For | ir.While
+    cotangents: Cotangents
+    at: tuple[int, ...]
+
+    @staticmethod
+    def start(loop: ir.For | ir.While, cotangents: Cotangents) -> Carried:
+        """Each starts as that of the loop's result."""
+        at = []
+        for k, (param, out) in enumerate(zip(loop.params, loop.outs, strict=True)):
+            if not is_array(param) and cotangents.active(param):
+                at.append(k)
+                cotangents.begun.add(param)
+                value = shadow_name(out) if out in cotangents.begun else None
+                w = cotangents.w
+                w.line(f"{shadow_name(param)} = {value or zero(w, param.type)}")
+        return Carried(loop, cotangents, tuple(at))
+
+    def yielded(self, body: Scope) -> None:
+        """At the top of an iteration: hand them to what it yielded."""
+        w, params, yields = self.cotangents.w, self.loop.params, self.loop.body.yields
+        # a param that is yielded unchanged keeps its cotangent
+        moves = [(params[k], yields[k]) for k in self.at if yields[k] != params[k]]
+        given = {y for _, y in moves}
+        swapped = any(param in given for param, _ in moves) or any(y in params for y in given)
+        names = {param: shadow_name(param) for param, _ in moves}
+        if swapped:
+            for param, _ in moves:
+                names[param] = f"bar_{param.name}"
+                w.line(f"{names[param]} = {shadow_name(param)}")
+            for param, _ in moves:
+                self.cotangents.clear(param)
+        for param, y in moves:
+            self.cotangents.add(y, names[param], body)
+            if not swapped:
+                self.cotangents.clear(param)
+
+    def finish(self, scope: Scope) -> None:
+        """Behind the loop: hand them to what the params were at first."""
+        for k in self.at:
+            self.cotangents.add(self.loop.inits[k], shadow_name(self.loop.params[k]), scope)

@@ -1,0 +1,153 @@
+"""What the pullback reads from the tape, which it runs through from its end to its start.
+
+    saved_a = last_array(base, cur, np.float64, 1)       a copied array: it lies at the end, before `cur`
+    cur -= snapshot_nbytes(saved_a)
+    cur -= 8 * trips_i; rec_i = cur                      the record of a loop's taped values
+    tape_t = column(base, rec_i, float64)
+    for i in range(trips_i - 1, -1, -1):
+        t = tape_t[i]                                    a taped value
+        x_i = saved_a[i]; s = t * t                      what is computed again
+
+Mirrors what transform/augment.py writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from numba import types
+
+from splitad.analysis.save_plan import Copy
+from splitad.analysis.scopes import Scope
+from splitad.codegen.python import dtype_name, load_text, statement, type_name
+from splitad.codegen.writer import Writer, identifier
+from splitad.ir import nodes as ir
+from splitad.tape.arrays import last_array, snapshot_nbytes
+from splitad.tape.layout import Column
+from splitad.tape.ops import column
+from splitad.transform.facts import Facts
+from splitad.transform.loops import LoopText
+from splitad.transform.shadows import write_element
+
+
+class Restored:
+    """The tape as one pullback reads it. slot: how a taped value of each open record is read."""
+
+    def __init__(self, facts: Facts, w: Writer) -> None:
+        self.facts, self.w = facts, w
+        self.plan, self.record = facts.plan, facts.layout.record
+        self.slot: dict[Scope, Callable[[Column], str]] = {}
+
+    def values(self, scope: Scope) -> None:
+        """The values that adjoints in this block and inside it read."""
+        for var in self.plan.taped.get(scope, ()):
+            place = self.record[scope.record].column(var)
+            self.w.line(f"{identifier(var.name)} = {self.slot[scope.record](place)}")
+        for stmt in self.plan.recomputed.get(scope, ()):
+            if isinstance(stmt, ir.Load) and isinstance(stmt.array, ir.Var):
+                copy = self.plan.source[stmt.out]
+                array = _undo_name(copy.array) if copy.undo else _copy_name(copy)
+                text = load_text(self.w, stmt, array, unchecked=True)
+                self.w.line(f"{identifier(stmt.out.name)} = {text}")
+            else:
+                statement(self.w, stmt, unchecked=True)
+
+    # ---- arrays -----------------------------------------------------------------------------------
+
+    def references(self) -> None:
+        """Name the arrays that were kept, not copied."""
+        for k, copy in enumerate(c for c in self.plan.copies if c.by_reference):
+            self.w.line(f"{_copy_name(copy)} = refs[0][{k}]")
+
+    def pop(self, stmt: ir.Stmt | None) -> None:
+        """Find the arrays that were copied behind a statement, at the end of the tape."""
+        w = self.w
+        for copy in reversed(self.plan.behind(stmt)):
+            if not copy.by_reference:
+                name, type = _copy_name(copy), copy.array.type
+                w.use("last_array", last_array)
+                w.use("snapshot_nbytes", snapshot_nbytes)
+                w.line(f"{name} = last_array(base, cur, {dtype_name(w, type.dtype)}, {type.ndim})")
+                w.line(f"cur -= snapshot_nbytes({name})")
+
+    def contents(self, call: ir.ArrayCall, array: ir.Var) -> str:
+        """What an array held when the call read it."""
+        return _copy_name(self.plan.source[(id(call), array)])
+
+    def start_undo(self) -> None:
+        """Private copies of arrays that are taken back store by store; the tape itself is never written."""
+        for copy in self.plan.behind(None):
+            if copy.undo:
+                self.w.line(f"{_undo_name(copy.array)} = {_copy_name(copy)}.copy()")
+
+    def is_undone(self, stmt: ir.Stmt) -> bool:
+        """Whether the store is taken back in such a copy."""
+        return id(stmt) in self.facts.old and any(
+            copy.undo and isinstance(stmt, ir.Store) and copy.array == stmt.array
+            for copy in self.plan.copies
+        )
+
+    def undo(self, stmt: ir.Store) -> None:
+        if self.is_undone(stmt):
+            old = identifier(self.facts.old[id(stmt)].name)
+            write_element(self.w, stmt, _undo_name(stmt.array), old)
+
+    # ---- records ----------------------------------------------------------------------------------
+
+    def enter_function(self, root: Scope) -> None:
+        start = "rec_root + " if self.facts.inner else ""
+        self.slot[root] = lambda c: f"{self._column(f'{start}{c.offset}', c)}[0]"
+
+    def find_record(self) -> None:
+        """Where a recursive function's record starts, which the tape says last."""
+        self.pop_word("rec_root")
+
+    def enter_for(self, text: LoopText, body: Scope) -> None:
+        """The record of all iterations, one column for each value."""
+        w, record = self.w, self.record[body]
+        if not record.size:
+            return
+        if record.pushes:
+            self.pop_word(text.record)
+            self.slot[body] = lambda c: f"{text.column(w, c)}[{text.index}]"
+            return
+        w.line(f"cur -= {text.nbytes(record)}")
+        w.line(f"{text.record} = cur")
+        for c in record.columns:
+            w.line(f"tape_{identifier(c.var.name)} = {text.column(w, c)}")
+        self.slot[body] = lambda c: f"tape_{identifier(c.var.name)}[{text.index}]"
+
+    def enter_iteration(self, name: str, body: Scope) -> None:
+        """The record of one iteration of a `while`; name: the variable with its offset."""
+        record = self.record[body]
+        self.slot[body] = lambda c: (
+            f"{self._column(name + (f' + {c.offset}' if c.offset else ''), c)}[0]"
+        )
+        if record.size and record.pushes:
+            self.pop_word(name)
+        elif record.size:
+            self.w.line(f"cur -= {record.size}")
+            self.w.line(f"{name} = cur")
+
+    def leave(self, name: str, body: Scope) -> None:
+        """Where its statements put something behind the record, the record is at the end only now."""
+        if self.record[body].size and self.record[body].pushes:
+            self.w.line(f"cur = {name}")
+
+    def pop_word(self, name: str) -> None:
+        self.w.line("cur -= 8")
+        self.w.use("int64", types.int64)
+        self.w.line(f"{name} = column(base, cur, int64)[0]")
+
+    def _column(self, offset: str, c: Column) -> str:
+        self.w.use("column", column)
+        return f"column(base, {offset}, {type_name(self.w, c.var.type)})"
+
+
+def _copy_name(copy: Copy) -> str:
+    """Kept and copied arrays may have different layouts, hence different names."""
+    return ("kept_" if copy.by_reference else "saved_") + copy.array.name
+
+
+def _undo_name(array: ir.Var) -> str:
+    return "undo_" + array.name

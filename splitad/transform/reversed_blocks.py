@@ -1,0 +1,147 @@
+"""Blocks, loops and branches reversed.
+
+for i in range(n):                  trips_i = max(n, 0); cur -= 8 * trips_i; rec_i = cur
+    t = math.sin(x[i])              for i in range(trips_i - 1, -1, -1):
+    s = s + t * t                       t = tape_t[i]; x_i = ...          what the plan restores
+                                        d_x = ...                         shadows of arrays made here
+                                        d_t = 2 * (t * d_s)               the adjoints, last one first
+                                        d_x[i] += math.cos(x_i) * d_t
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from splitad.analysis.adjoint_loops import LoopPlan, loop_plan
+from splitad.analysis.memory import is_array
+from splitad.analysis.reverse import has_reverse
+from splitad.analysis.scopes import Scope
+from splitad.codegen.python import operand
+from splitad.codegen.writer import identifier
+from splitad.ir import nodes as ir
+from splitad.transform.additions import CHUNK, Additions
+from splitad.transform.adjoints import adjoint
+from splitad.transform.cotangents import Carried
+from splitad.transform.facts import zero_based
+from splitad.transform.loops import LoopText
+from splitad.transform.reversal import Reversal
+from splitad.transform.shadows import shadow_name
+
+
+def enter(r: Reversal, scope: Scope) -> None:
+    """What the adjoints of a block find: its values, then the shadows of its arrays."""
+    r.tape.values(scope)
+    r.shadows.bind(scope)
+
+
+def adjoints(r: Reversal, scope: Scope, additions: Additions | None = None) -> None:
+    """The block's statements backwards. additions: those of the loop whose body it is in, if any."""
+    if additions is None:
+        additions = Additions(r.w, r.buffers, LoopPlan())
+    for stmt in reversed(scope.block.stmts):
+        reverses = has_reverse(stmt, r.facts.active)
+        if reverses or r.facts.plan.behind(stmt):
+            r.w.at(stmt.loc)
+        r.tape.pop(stmt)
+        if isinstance(stmt, ir.Alloc):
+            r.shadows.drop(stmt)
+        if not reverses:
+            continue
+        if isinstance(stmt, ir.For):
+            _for(r, stmt, scope)
+        elif isinstance(stmt, ir.While):
+            _while(r, stmt, scope)
+        elif isinstance(stmt, ir.If):
+            _if(r, stmt, additions)
+        else:
+            adjoint(r, stmt, scope, additions)
+
+
+# ---- for -----------------------------------------------------------------------------------------------
+
+
+def _for(r: Reversal, loop: ir.For, scope: Scope) -> None:
+    w, body = r.w, r.facts.where.at(loop.body)
+    text = LoopText.of(loop)
+    r.cotangents.begin_outer(loop)
+    carried = Carried.start(loop, r.cotangents)
+    text.write_trips(w)
+    r.tape.enter_for(text, body)
+    plan = loop_plan(loop, r.facts.active.memory, r.facts.active, r.accumulated, r.uses)
+    if any(r.tape.is_undone(stmt) for stmt in loop.body.stmts):
+        plan = replace(plan, ascending=False)  # in the order of an undo log, last first
+    additions = Additions(w, r.buffers, plan)
+
+    def iteration() -> None:
+        enter(r, body)
+        carried.yielded(body)
+        adjoints(r, body, additions)
+
+    additions.start_gathered()
+    if plan.deferred:
+        _in_pieces(r, text, additions, iteration)
+    else:
+        span = text.range(w) if plan.ascending else text.reversed_range(w)
+        with w.indented(f"for {text.index} in {span}:"):
+            text.write_counter(w)
+            iteration()
+    additions.add_gathered(text.trips)
+    r.tape.leave(text.record, body)
+    carried.finish(scope)
+
+
+def _in_pieces(
+    r: Reversal, text: LoopText, additions: Additions, iteration: Callable[[], None]
+) -> None:
+    """The reversed loop, a piece at a time, what its adjoints add going through buffers."""
+    w, k, rising = r.w, text.counter, additions.plan.ascending
+    first = "" if zero_based(text.loop) else f"{operand(w, text.loop.start)} + "
+    count = f"({text.trips} + {CHUNK - 1}) // {CHUNK}"
+    pieces = f"range({count})" if rising else f"range({count} - 1, -1, -1)"
+    with w.indented(f"for piece_{k} in {pieces}:"):
+        w.line(f"lo_{k} = {first}piece_{k} * {CHUNK}")
+        w.line(f"hi_{k} = min(lo_{k} + {CHUNK}, {first}{text.trips})")
+        piece = f"range(lo_{k}, hi_{k})" if rising else f"range(hi_{k} - 1, lo_{k} - 1, -1)"
+        with w.indented(f"for {k} in {piece}:"):
+            w.line(f"at = {k} - lo_{k}")
+            iteration()
+        additions.add_deferred(k)
+
+
+# ---- while, if -----------------------------------------------------------------------------------------
+
+
+def _while(r: Reversal, loop: ir.While, scope: Scope) -> None:
+    w, body = r.w, r.facts.where.at(loop.body)
+    name = identifier(loop.params[0].name)
+    trip, record = "trip_" + name, "rec_" + name
+    r.cotangents.begin_outer(loop)
+    carried = Carried.start(loop, r.cotangents)
+    r.tape.pop_word(trip)
+    with w.indented(f"for iter_{name} in range({trip} - 1, -1, -1):"):
+        r.tape.enter_iteration(record, body)
+        enter(r, body)
+        carried.yielded(body)
+        adjoints(r, body)
+        r.tape.leave(record, body)
+    carried.finish(scope)
+
+
+def _if(r: Reversal, stmt: ir.If, additions: Additions) -> None:
+    r.cotangents.begin_outer(stmt)
+    with r.w.indented(f"if {operand(r.w, stmt.cond)}:"):
+        _side(r, stmt.then, stmt.outs, additions)
+    with r.w.indented("else:"):
+        _side(r, stmt.orelse, stmt.outs, additions)
+
+
+def _side(r: Reversal, block: ir.Block, outs: tuple[ir.Var, ...], additions: Additions) -> None:
+    if block.stmts and isinstance(block.stmts[-1], ir.Raise):
+        return  # never reversed: the function was left
+    scope = r.facts.where.at(block)
+    enter(r, scope)
+    for out, y in zip(outs, block.yields, strict=True):
+        if not is_array(out) and out in r.cotangents.begun:
+            r.cotangents.add(y, shadow_name(out), scope)
+    adjoints(r, scope, additions)
