@@ -180,12 +180,14 @@ def bind(c: Context, name: str, value: Any, type: types.Type | None) -> None:
             value = lists.grown(c, value)
     else:
         value = c.conform(value, type, name)
-    if isinstance(value, ir.Var) and not is_temp(name) and c.b.bases[value.name] in _GENERIC:
+    if isinstance(value, ir.Var) and not is_temp(name) and _is_generic(c.b.bases[value.name]):
         c.hints.setdefault(value.name, name)
     c.set(name, value)
 
 
-_GENERIC = {"t", "a", "acc", "g_v"}  # what results are called whose user's name is not known yet
+def _is_generic(base: str) -> bool:
+    """Whether a result is called so because the user's name for it was not known yet."""
+    return base in {"t", "a", "acc", "copy", "joined"} or base.endswith("_v")
 
 
 # ---- statements ----------------------------------------------------------------------------------------

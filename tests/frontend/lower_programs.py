@@ -19,6 +19,7 @@ WEIGHTS = np.array([0.5, 1.5, -2.0])
 SCALE = 2.5
 LIMITS = (1.0, 3.0)
 DEBUG = False
+trapezoid = getattr(np, "trapezoid", None) or np.trapz  # its name before NumPy 2
 Pair = namedtuple("Pair", "left right")
 
 
@@ -1095,6 +1096,15 @@ def list_errors(n, k):
     return a[k]
 
 
+@program((xs(), 2), (xs(), 9), (xs(), -1))
+def message_with_values(x, k):
+    assert k >= 0, f"{k} is negative"
+    for i in range(x.shape[0]):
+        if i + k > 10:
+            raise ValueError(f"at {i}: {i + k} > {10}, {k > 3}", k)
+    return x[0]
+
+
 # ---- what Numba implements in Python -----------------------------------------------------------------------
 
 
@@ -1102,11 +1112,69 @@ def list_errors(n, k):
 def numbas_own_implementations(x, t):
     grid = np.linspace(0.0, 1.0, 6)
     a = np.interp(t, grid, x)
-    b = np.trapezoid(x, grid)
+    b = trapezoid(x, grid)
     c = np.diff(x).sum() + np.ptp(x)
     return a, b, c, np.flip(x)[0], np.cross(x[:3], x[3:])[1], np.roll(x, 2)[0]
+
+
+@program((xs(),), (np.zeros(0),), (xs().astype(np.float32),))
+def mean_of_what_there_is(x):
+    return x.mean()
+
+
+@program((xs(),), (np.zeros(0),), (xs().astype(np.float32),))
+def variance_of_what_there_is(x):
+    return np.var(x) + x.std()
 
 
 @program((xs(),), (np.array([1.0, np.nan, 3.0]),), (np.zeros(0),))
 def builtins_of_arrays(x):
     return sum(x), max(x), min(x[1:]), sum(x, 2.0)
+
+
+# ---- parameters that are assigned again ------------------------------------------------------------------
+
+
+@program((xs(), 3), (xs(), 0), (xs(seed=3), 6))
+def array_parameter_again(x, n):
+    x = x * 0.5
+    for i in range(n):
+        for j in range(n):
+            x = x + x[j]
+            if x[0] > 3.0:
+                break
+        else:
+            x = np.where(x > 0.2, x, 0.5 * x).copy()
+            continue
+        if x[i] > 9.0:
+            return x * 2.0
+        x = x - 1.0
+    return x
+
+
+@program((2, 0.7, 3), (5, 2.5, 0))
+def number_parameter_again(k, a, n):
+    k = k * a
+    for i in range(n):
+        k = k * 0.5
+        if k < 0.3:
+            k = 1
+    a = n
+    a = a + k
+    n = n / 2
+    n += 1
+    return k, a, n
+
+
+@program((xs(), xs(seed=1), 0.7), (xs(), xs(seed=1), 0.2))
+def tuple_of_arrays_again(x, y, a):
+    t = (x, y)
+    x = y * a
+    for i in range(3):
+        t = (t[1], t[0] * x[i])
+        if t[0][i] > 1.0:
+            x, y = y, x
+            break
+        x = t[0] + y
+    u, v = t
+    return u + v * x
