@@ -14,7 +14,7 @@ from numba import types
 
 from splitad.analysis.memory import is_array
 from splitad.codegen.load import load_source
-from splitad.errors import InternalError, SplitadError
+from splitad.errors import InternalError, SplitadError, UnsupportedError
 from splitad.frontend.lower import lower
 from splitad.frontend.state import CompileFlags
 from splitad.ir import activities as act
@@ -46,6 +46,7 @@ class CompiledPair:
     def __init__(self, request: Request, argtypes: tuple[types.Type, ...]) -> None:
         self.request, self.argtypes = request, argtypes
         self.activities = self._activities()
+        self.inner: dict[str, tuple[CompileFlags, PairText]] = {}  # pairs of recursive functions
 
     def _activities(self) -> tuple[act.Activity, ...]:
         names = list(inspect.signature(self.request.py_func).parameters)
@@ -67,7 +68,9 @@ class CompiledPair:
         flags = CompileFlags(error_model=options.error_model, boundscheck=options.boundscheck)
         try:
             fn = lower(self.request.py_func, self.argtypes, flags, registry, ops)
-            return build(fn, tuple(a.value for a in self.activities), options)
+            pair = build(fn, tuple(a.value for a in self.activities), options)
+            self.inner = _recursive_pairs(pair, options)
+            return pair
         except (SplitadError, NumbaError):
             raise
         except Exception as error:  # a fault of splitad's own must not look like one of the user's
@@ -95,28 +98,72 @@ class CompiledPair:
     def _module(self) -> Any:
         text = self.text
         key = f"# {self.argtypes} {[a.name for a in self.activities]} {self.request.options}\n"
-        source = f"{key}\n{text.forward}\n\n{text.pullback}\n\n{text.zero}"
-        return load_source(text.facts.fn.name, source, text.names)
+        names = dict(text.names)
+        parts = [key, text.forward, text.pullback, text.zero]
+        for _, pair in self.inner.values():
+            parts += [pair.forward, pair.pullback]
+            names.update(pair.names)
+        module = load_source(text.facts.fn.name, "\n\n".join(parts), names)
+        for name, (flags, _) in self.inner.items():  # they call themselves and each other
+            for half, jit in (
+                ("__forward", self._forward_jit(flags)),
+                ("__pullback", _PULLBACK_JIT),
+            ):
+                plain = getattr(module, name + half)
+                if not hasattr(plain, "py_func"):
+                    setattr(module, name + half, jit(plain))
+        return module
 
-    @cached_property
-    def forward(self) -> Any:
+    def _forward_jit(self, flags: CompileFlags | Options) -> Any:
         options = self.request.options
-        jit = numba.njit(
+        return numba.njit(
             fastmath=options.fastmath,
-            error_model=options.error_model,
+            error_model=flags.error_model,
             boundscheck=options.boundscheck,
             nogil=options.nogil,
         )
+
+    @cached_property
+    def forward(self) -> Any:
+        jit = self._forward_jit(self.request.options)
         return jit(getattr(self._module, self.text.facts.fn.name + "__forward"))
 
     @cached_property
     def reverse(self) -> Any:
-        jit = numba.njit(fastmath=PULLBACK_FASTMATH, error_model="numpy", nogil=True)
-        return jit(getattr(self._module, self.text.facts.fn.name + "__pullback"))
+        return _PULLBACK_JIT(getattr(self._module, self.text.facts.fn.name + "__pullback"))
 
     @cached_property
     def zero(self) -> Any:
         return numba.njit(getattr(self._module, self.text.facts.fn.name + "__zero"))
+
+
+_PULLBACK_JIT = numba.njit(fastmath=PULLBACK_FASTMATH, error_model="numpy", nogil=True)
+_MOST_RECURSIVE = 30  # pairs of recursive functions in one module
+
+
+def _recursive_pairs(pair: PairText, options: Options) -> dict[str, tuple[CompileFlags, PairText]]:
+    """The pairs of the recursive functions that a pair calls, and that those call, by name."""
+    found: dict[str, tuple[CompileFlags, PairText]] = {}
+    while len(found) < len(pair.callees.names):
+        if len(found) > _MOST_RECURSIVE:
+            raise UnsupportedError(
+                f"{pair.facts.fn.name} calls recursive functions with ever new types",
+                pair.facts.fn.loc,
+                "Pass the same types in every call.",
+            )
+        for callee, name in list(pair.callees.names.items()):
+            if name not in found:
+                fn = lower(callee.function, callee.argtypes, callee.flags, registry, ops)
+                inner = replace(
+                    options,
+                    inner=True,
+                    args_alias=True,
+                    stable=(),
+                    error_model=callee.flags.error_model,
+                )
+                activities = tuple(act.default(t).value for t in callee.argtypes)
+                found[name] = (callee.flags, build(fn, activities, inner, pair.callees, name))
+    return found
 
 
 class PairResolver:

@@ -32,7 +32,7 @@ from splitad.tape.layout import layout
 from splitad.transform import augment, identity, pullback, simplify, zero
 from splitad.transform import names as renaming
 from splitad.transform import undo as undo_pass
-from splitad.transform.facts import Facts
+from splitad.transform.facts import Callees, Facts
 
 for _domain in ("scalar", "arrays"):  # importing a file of rules registers them
     if importlib.util.find_spec(f"splitad.rules.{_domain}") is not None:
@@ -50,6 +50,7 @@ class Options:
     strong_zero: bool = True
     args_alias: bool = False  # the arguments may overlap each other
     stable: tuple[bool, ...] = ()  # arguments that nobody writes between forward and pullback
+    inner: bool = False  # a recursive function's own pair, on the tape of its caller
     max_tape_bytes: int | None = None
 
 
@@ -62,23 +63,38 @@ class PairText:
     pullback: str
     zero: str
     names: dict[str, object]  # the globals that both texts use
+    callees: Callees
 
 
-def build(fn: ir.Function, activities: tuple[str, ...], options: Options) -> PairText:
+def build(
+    fn: ir.Function,
+    activities: tuple[str, ...],
+    options: Options,
+    callees: Callees | None = None,
+    name: str = "",
+) -> PairText:
     """The augmented forward and the pullback of a lowered function.
 
-    activities: "active", "duplicated" or "const" for each argument.
+    activities: "active", "duplicated" or "const" for each argument.  callees: collects the recursive
+    functions that are called.  name: what the functions are called, instead of fn's own name.
     """
-    pair = _build(_check("names", renaming.run(fn)), activities, options)
+    callees = Callees() if callees is None else callees
+    pair = _build(_check("names", renaming.run(fn)), activities, options, callees, name or fn.name)
     clash = frozenset(pair.names) & {identifier(v.name) for v in renaming.variables(pair.facts.fn)}
     if clash:  # a variable called like a function that the text calls: only known afterwards
         renamed = renaming.run(fn, clash)
         assert renamed != fn, f"{clash} cannot be renamed"
-        return build(renamed, activities, options)
+        return build(renamed, activities, options, callees, name)
     return pair
 
 
-def _build(fn: ir.Function, activities: tuple[str, ...], options: Options) -> PairText:
+def _build(
+    fn: ir.Function,
+    activities: tuple[str, ...],
+    options: Options,
+    callees: Callees,
+    name: str,
+) -> PairText:
     wanted = frozenset(
         leaf.var
         for leaf in fn.leaves
@@ -115,8 +131,11 @@ def _build(fn: ir.Function, activities: tuple[str, ...], options: Options) -> Pa
         and leaf.exit == leaf.var
         and not any(mem.writes_to(leaf.var, where.root))
     )
-    plan = save_plan(fn, where, mem, active, needs, stable, undo, frozenset(old.values()))
-    places = layout(where, plan, active, tuple(v.var for v in fn.leaves if is_array(v.var)))
+    plan = save_plan(
+        fn, where, mem, active, needs, stable, undo, frozenset(old.values()), not options.inner
+    )
+    noted = () if options.inner else tuple(v.var for v in fn.leaves if is_array(v.var))
+    places = layout(where, plan, active, noted)
     limit = f"the tape of {fn.name} would outgrow max_tape_bytes={options.max_tape_bytes}"
     found = Facts(
         fn,
@@ -131,12 +150,14 @@ def _build(fn: ir.Function, activities: tuple[str, ...], options: Options) -> Pa
         options.strong_zero,
         options.args_alias,
         limit,
+        options.inner,
+        callees,
     )
     names: dict[str, object] = {}
-    forward = augment.run(found, fn.name + "__forward", names)
-    reverse_ = pullback.run(found, fn.name + "__pullback", names)
-    zeros = zero.run(found, fn.name + "__zero", names)
-    return PairText(found, forward.text(), reverse_.text(), zeros.text(), names)
+    forward = augment.run(found, name + "__forward", names).text()
+    reverse_ = pullback.run(found, name + "__pullback", names).text()
+    zeros = "" if options.inner else zero.run(found, name + "__zero", names).text()
+    return PairText(found, forward, reverse_, zeros, names, callees)
 
 
 def _activity(fn: ir.Function, wanted: frozenset[ir.Var], options: Options) -> Any:

@@ -76,6 +76,7 @@ class _Finder:
     memory: Memory
     stable: frozenset[ir.Var]  # argument arrays that nobody writes between forward and pullback
     undo: frozenset[ir.Var]
+    keeps: bool  # whether arrays can be kept by reference
 
     def copy_for_load(self, load: ir.Load, scope: Scope) -> Copy | None:
         """The copy that lets a load in `scope` be repeated; None where it should be taped instead."""
@@ -119,6 +120,8 @@ class _Finder:
         return best
 
     def _by_reference(self, array: ir.Var, after: ir.Stmt | None) -> bool:
+        if not self.keeps:
+            return False
         if self.where.of[array] is not self.where.root:
             return False
         roots = self.memory.base_roots(array)
@@ -155,10 +158,11 @@ def save_plan(
     stable: frozenset[ir.Var] = frozenset(),
     undo: frozenset[ir.Var] = frozenset(),
     old: frozenset[ir.Var] = frozenset(),
+    keeps: bool = True,
 ) -> Plan:
     """stable: argument arrays that the caller promises to leave as they are (and f does not write).
     undo: arrays with an undo log.  old: the values that their stores overwrite."""
-    finder = _Finder(fn, where, memory, stable, undo)
+    finder = _Finder(fn, where, memory, stable, undo, keeps)
     reload: dict[ir.Var, Copy | None] = {}
 
     def inputs(var: ir.Var) -> tuple[ir.Operand, ...] | None:

@@ -121,10 +121,18 @@ def load_text(w: Writer, stmt: ir.Load, array: str, unchecked: bool) -> str:
     return f"{array}[{index}]"
 
 
+def _shortest(index: tuple[ir.Index, ...]) -> tuple[ir.Index, ...]:
+    """Without full slices at the end: with them, Numba does not see that x[t] is contiguous."""
+    count = len(index)
+    while count > 1 and index[count - 1] == ir.Slice(None, None, None):
+        count -= 1
+    return index[:count]
+
+
 def view_text(w: Writer, stmt: ir.View, base: str) -> str:
     """The same view of another base, for its shadow too."""
     if stmt.kind == "index":
-        return f"{base}[{index_text(w, stmt.index)}]"
+        return f"{base}[{index_text(w, _shortest(stmt.index))}]"
     if stmt.kind == "T":
         return f"{base}.T"
     if stmt.kind in ("real", "imag"):

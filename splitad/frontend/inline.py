@@ -8,7 +8,7 @@ from typing import Any
 
 from numba.core import types
 
-from splitad.frontend import lists
+from splitad.frontend import lists, recursion
 from splitad.frontend.constants import constant
 from splitad.frontend.pending import shape_of
 from splitad.frontend.read import read
@@ -27,11 +27,14 @@ def inline(
     """A call of a function with Python source: its statements, lowered here."""
     normal = read(fn)
     pyfunc = normal.pyfunc
-    if pyfunc in c.active_calls:
-        c.refuse("Recursive calls are not supported yet.", "Write it as a loop.")
     args = [lists.grown(c, arg) for arg in args]
     values, kinds = bind_arguments(c, pyfunc, args, kwargs)
     flags = flags_of(c, fn, pyfunc)
+    if pyfunc in c.active_calls:
+        plain = tuple(
+            types.unliteral(getattr(v, "type", k)) for v, k in zip(values, kinds, strict=True)
+        )
+        return recursion.call(c, fn, values, flags, _typed(normal, plain).return_type)
     typing = _typed(normal, tuple(kinds))
     frame = Frame(
         normal, typing, flags, path=(*c.frame.path, site), assigned=shape_of(normal).assigned

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numba
 from numba import types
 
+from splitad.ir.recursive import RecursiveFunction
 from splitad.rules.texts import RuleError
 
 Fn = Callable[..., Any]
@@ -28,6 +29,26 @@ class Need:
     kind: Literal["contents", "shape", "shadow", "out", "d_out", "residual", "static"]
     name: str
     index: int
+
+
+@dataclass(frozen=True)
+class RecursiveRule:
+    """What the analyses ask of the rule of a recursive call (ir/recursive.py): it touches everything."""
+
+    name: str
+    reads: tuple[int, ...]
+    writes: tuple[int, ...]
+    call: tuple[Need, ...] = ()
+    overwrites: None = None
+    forward: None = None
+
+    @staticmethod
+    def of(fn: RecursiveFunction) -> RecursiveRule:
+        arrays = tuple(k for k, t in enumerate(fn.argtypes) if isinstance(t, types.Array))
+        return RecursiveRule(fn.__name__, tuple(range(len(fn.argtypes))), arrays)
+
+    def saves(self, active: Sequence[bool]) -> tuple[str, ...]:
+        return ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -59,7 +59,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from splitad.rules.arrayrule import ArrayRule, Check, Need, jitted, jitted_forward, parameters
+from splitad.ir.recursive import RecursiveFunction
+from splitad.rules.arrayrule import (
+    ArrayRule,
+    Check,
+    Need,
+    RecursiveRule,
+    jitted,
+    jitted_forward,
+    parameters,
+)
 from splitad.rules.texts import Adjoint, Partial, RuleError, partial
 
 __all__ = [
@@ -246,6 +255,8 @@ def array(
 
 def array_rule(fn: Fn) -> ArrayRule | None:
     """The rule of fn as a function of arrays, or None."""
+    if isinstance(fn, RecursiveFunction):
+        return RecursiveRule.of(fn)  # type: ignore[return-value]
     return _array.get(fn)
 
 

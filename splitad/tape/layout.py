@@ -18,6 +18,7 @@ from splitad.analysis.reverse import has_reverse
 from splitad.analysis.save_plan import Plan, size_of
 from splitad.analysis.scopes import Scope, Scopes
 from splitad.ir import nodes as ir
+from splitad.ir.recursive import RecursiveFunction
 from splitad.ir.walk import blocks
 
 WORD = 8
@@ -97,6 +98,8 @@ def _pushes(
         if not has_reverse(stmt, active):
             continue
         if isinstance(stmt, ir.While):
+            return True
+        if isinstance(stmt, ir.ArrayCall) and isinstance(stmt.fn, RecursiveFunction):
             return True
         if isinstance(stmt, ir.For):
             record = done[where.at(stmt.body)]

@@ -16,12 +16,14 @@ from dataclasses import replace
 
 from numba import types
 
-from splitad.analysis.memory import is_array
+from splitad.analysis.memory import is_array, tree_leaves
 from splitad.analysis.reverse import has_reverse
+from splitad.analysis.save_plan import Copy
 from splitad.analysis.scopes import Scope
 from splitad.codegen.python import operand, statement, type_name, zero
 from splitad.codegen.writer import Writer, identifier
 from splitad.ir import nodes as ir
+from splitad.ir.recursive import RecursiveFunction, jitted
 from splitad.rules import registry
 from splitad.rules.spelling import unique_number
 from splitad.runtime.boundary import note_array
@@ -38,12 +40,15 @@ WHILE_CHUNK = 1024  # iterations of a `while` that are reserved at a time
 
 
 def run(facts: Facts, name: str, names: dict[str, object]) -> Writer:
-    """The function's text: ``name(tape, *args) -> (result, refs)``."""
+    """The function's text: ``name(tape, *args) -> (result, refs)``.
+
+    A recursive function's own: ``name(tape, cur, *args) -> (results, cur)``, which appends to the tape.
+    """
     w = Writer(names)
     work = _Augment(facts, w)
     params = "".join(", " + identifier(p.name) for p in facts.fn.params)
-    with w.indented(f"def {name}(tape{params}):"):
-        work.function()
+    with w.indented(f"def {name}(tape{', cur' if facts.inner else ''}{params}):"):
+        work.inner_function() if facts.inner else work.function()
     return w
 
 
@@ -53,6 +58,7 @@ class _Augment:
         self.where, self.plan, self.layout = facts.where, facts.plan, facts.layout
         # how a taped value is stored, for each record that is open: variable -> target text
         self.slot: dict[Scope, Callable[[Column], str]] = {}
+        self.checked = False  # whether the arguments were
         self.draws_ids = any(
             isinstance(s, ir.Impure) and s.fn is fresh_id for s in facts.where.definition.values()
         )
@@ -71,7 +77,6 @@ class _Augment:
         self.slot[root] = lambda c: f"{self.typed_column(str(c.offset), c)}[0]"
         for var in fn.params:
             self.save(var, root)
-        self.checked = False
         self.block(root)
         self.check_arguments()
         for copy in self.plan.behind(None):
@@ -88,6 +93,46 @@ class _Augment:
         held = [operand(w, leaf.exit) for leaf in fn.leaves if leaf.var in self.layout.notes]
         kept, own = ("".join(name + ", " for name in names) for names in (refs, held))
         w.line(f"return {result}, (({kept}), ({own}))")
+
+    def inner_function(self) -> None:
+        """Its record starts where the tape ended; where that was, the tape says last."""
+        w, fn, root = self.w, self.facts.fn, self.where.root
+        w.line("rec_root = cur")
+        w.line("base = tape[0]")
+        self.reserve(str(self.layout.header))
+        w.line(f"cur += {self.layout.header}")
+        if self.draws_ids:
+            w.line(f"next_id = {len(fn.leaves)}")
+        self.slot[root] = lambda c: f"{self.typed_column(f'rec_root + {c.offset}', c)}[0]"
+        self.checked = True
+        for var in fn.params:
+            self.save(var, root)
+        self.block(root)
+        for copy in self.plan.behind(None):
+            self.keep(copy)
+        self.push_word("rec_root")
+        results = [typed(w, v, v.type) for v in tree_leaves(fn.result)]
+        w.line(f"return ({''.join(r + ', ' for r in results)}), cur")
+
+    def recursive(self, call: ir.ArrayCall, scope: Scope) -> None:
+        """A call of a recursive function: recording, if the call has an adjoint."""
+        w, fn = self.w, call.fn
+        assert isinstance(fn, RecursiveFunction)
+        args = "".join(", " + operand(w, a) for a in call.args)
+        outs = [identifier(out.name) for out in call.outs]
+        if has_reverse(call, self.facts.active):
+            made = f"rec_{len(w.lines)}_made"
+            w.line(f"{made}, cur = {self.facts.callees.name(fn)}__forward(tape, cur{args})")
+            w.line("base = tape[0]")
+            for k, out in enumerate(outs):
+                w.line(f"{out} = {made}[{k}]")
+        else:
+            plain = jitted(fn.function)
+            name = w.use(f"{fn.__name__}_{unique_number(plain)}", plain)
+            left = f"{', '.join(outs)}{',' if fn.is_tuple else ''} = " if outs else ""
+            w.line(f"{left}{name}({args[2:]})")
+        for out in call.outs:
+            self.save(out, scope)
 
     def block(self, scope: Scope) -> None:
         for stmt in scope.block.stmts:
@@ -118,6 +163,8 @@ class _Augment:
             self.w.line(f"{identifier(stmt.out.name)} = next_id")
             self.w.line("next_id += 1")
             self.save(stmt.out, scope)
+        elif isinstance(stmt, ir.ArrayCall) and isinstance(stmt.fn, RecursiveFunction):
+            self.recursive(stmt, scope)
         else:
             if isinstance(stmt, ir.ArrayCall):
                 stmt = self.with_forward(stmt)
@@ -243,7 +290,7 @@ class _Augment:
         self.w.use("column", column)
         return f"column(base, {offset}, {type_name(self.w, c.var.type)})"
 
-    def keep(self, copy) -> None:  # type: ignore[no-untyped-def]
+    def keep(self, copy: Copy) -> None:
         """Copy an array's contents to the tape."""
         if copy.by_reference:
             return

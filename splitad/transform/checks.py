@@ -136,7 +136,7 @@ def write_shadow_checks(facts: Facts, w: Writer, path: Callable[..., str]) -> No
     with w.indented("if code != 0 and notes.size > 0:"):
         w.use("AliasingError", faults.AliasingError)
         w.use("ShadowError", faults.ShadowError)
-        with w.indented(f"if code >= {faults.first_code(boundary.SEPARATE)}:"):
+        with w.indented(f"if code >= {faults.first_code(faults.SEPARATE)}:"):
             w.line(f"raise AliasingError(code, {_names(facts, leaves)!r})")
         w.line(f"raise ShadowError(code, {_names(facts, leaves)!r})")
     _result_checks(facts, w, [path(leaf.path) for leaf in mine])

@@ -10,7 +10,18 @@ from splitad.analysis.reverse import Reverse
 from splitad.analysis.save_plan import Plan
 from splitad.analysis.scopes import Scopes
 from splitad.ir import nodes as ir
+from splitad.ir.recursive import RecursiveFunction
 from splitad.tape.layout import Layout
+
+
+class Callees:
+    """The recursive functions that a module calls, each with the name of its pair."""
+
+    def __init__(self) -> None:
+        self.names: dict[RecursiveFunction, str] = {}
+
+    def name(self, fn: RecursiveFunction) -> str:
+        return self.names.setdefault(fn, f"{fn.__name__}_rec{len(self.names)}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +40,8 @@ class Facts:
     strong_zero: bool
     args_alias: bool
     limit_message: str
+    inner: bool  # a recursive function's own pair: it appends to the tape of its caller
+    callees: Callees
 
 
 def activity_of(facts: Facts, leaf: ir.Leaf) -> str:

@@ -55,11 +55,12 @@ def _body(r: Reversal) -> None:
     w, root = r.w, r.facts.where.root
     w.use("column", column)
     w.line("base = tape[0]")
-    top = w.mark()
     if r.facts.inner:
         r.tape.find_record()
     else:
         w.line("cur = tape[2]")
+    top = w.mark()
+    if not r.facts.inner:
         r.tape.references()
         write_shadow_checks(r.facts, w, r.shadows.path)
     r.tape.pop(None)
