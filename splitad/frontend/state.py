@@ -70,9 +70,9 @@ class Context:
     """The state of one lowering; the functions in control, calls, scalars, ... take it as `c`."""
 
     def __init__(self, frame: Frame, arrays: ArrayContext, activate: Activate) -> None:
-        self.frame = frame
         self.activate = activate  # runs a function's statements with these arguments
         self.arrays = arrays
+        self.frame = frame
         self.b, self.rules, self.ops = arrays.b, arrays.rules, arrays.ops
         self.heap: dict[HeapKey, Value] = {}
         self.objects: list[types.Type] = []  # type of object number oid
@@ -83,6 +83,16 @@ class Context:
         self.dead = False  # nothing after this point is executed
         self.memo: dict[tuple[Any, ...], LoopMemo] = {}
         self.active_calls: list[Any] = []  # functions being inlined, to notice recursion
+
+    @property
+    def frame(self) -> Frame:
+        """The activation that is being lowered."""
+        return self._frame
+
+    @frame.setter
+    def frame(self, frame: Frame) -> None:
+        self._frame = frame
+        self.arrays.error_model = frame.flags.error_model
 
     # ---- errors --------------------------------------------------------------------------------
 
@@ -264,7 +274,10 @@ def describe(value: Value) -> str:
     """A value in words, for messages."""
     match value:
         case PyVal():
-            name = getattr(value.value, "__qualname__", None) or repr(value.value)
+            named = (getattr(value.value, key, None) for key in ("__qualname__", "__name__"))
+            name = next(filter(None, named), None)
+            if name is None:  # its repr would be an address
+                return f"An object of type {type(value.value).__name__}"
             module = getattr(value.value, "__module__", None) or ""
             return f"{module.replace('numpy', 'np')}.{name}" if module.startswith("numpy") else name
         case ir.Var() | ir.Lit() | TupleVal() | StructVal() | OpaqueVal():

@@ -286,4 +286,9 @@ def _explain(
         return InternalError(f"Numba cannot type the normalised {normal.name}: {error}", where)
     lines = [line for line in str(error).strip().splitlines() if not line.startswith("Failed in")]
     reason = lines[0] if lines else type(error).__name__
-    return UnsupportedError(f"Numba cannot type this in its normalised form: {reason}", where)
+    return UnsupportedError(
+        f"Numba cannot type this in its normalised form: {reason}",
+        where,
+        "splitad needs code in which each operation by itself can be typed: write this statement in "
+        "another way (a loop over an index, say).",
+    )

@@ -148,14 +148,14 @@ def test_statements_know_their_line_also_in_callees() -> None:
 
 
 @numba.njit
-def factorial(n):
-    if n < 2:
-        return 1.0
-    return n * factorial(n - 1)
+def doubled(x, n):
+    if n < 1:
+        return x
+    return doubled(x * 2.0, n - 1)
 
 
 def recursive(n):
-    return factorial(n)
+    return doubled(np.ones(2), n)[0]
 
 
 def sometimes_none(n, x):
