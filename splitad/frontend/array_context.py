@@ -42,6 +42,7 @@ class ArrayContext:
         self.b, self.rules, self.ops = b, rules, ops
         self.shapes = Shapes(b)
         self.origins = Origins(args_alias)
+        self.error_model = "python"  # of the function that is being lowered
 
     def refuse(self, reason: str, hint: str = "") -> NoReturn:
         raise UnsupportedError(reason, self.b.loc, hint)

@@ -137,7 +137,9 @@ def _slice(c: Context, args: list[Any], kwargs: Any, type: Any, name: str) -> An
 def _str(c: Context, args: list[Any], kwargs: Any, type: Any, name: str) -> Any:
     if args and isinstance(args[0], ir.Lit) and isinstance(args[0].value, (str, int)):
         return constant(str(args[0].value))
-    c.refuse("str() of a value that is not known at compile time is not supported.")
+    if args and is_scalar(args[0]):
+        return scalars.prim(c, str, args[0], name=name)
+    c.refuse("str() is supported of numbers only.")
 
 
 @handles(hasattr)

@@ -31,9 +31,15 @@ def binary(c: Context, fn: Any, left: Any, right: Any, type: types.Type | None, 
         return TupleVal(items, tuple_type(items))  # type: ignore[arg-type]
     if is_lit(left) and is_lit(right) and isinstance(left.value, str):
         return constant(fn(left.value, right.value))
+    if fn is operator.add and _is_text(left) and _is_text(right):
+        return scalars.prim(c, fn, left, right, name=name)
     if merge.is_slot(left) and merge.is_slot(right):
         return scalars.binary(c, fn, left, right, type or left.type, name)
     c.refuse(f"{describe(left)} and {describe(right)} are operands of an operator here.")
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(getattr(value, "type", None), (types.UnicodeType, types.StringLiteral))
 
 
 def _list_operator(c: Context, fn: Any, left: GrowVal, right: Any) -> Value:

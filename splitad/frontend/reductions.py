@@ -71,17 +71,35 @@ def product(ctx: ArrayContext, value: Any, type: types.Type) -> ir.Operand:
     return _accumulated(ctx, value, operator.mul, 1, type)
 
 
+def _mean_type(dtype: types.Type) -> types.Type:
+    """float32 for float32 in new releases of Numba, whose mean of an empty array is NaN; in older ones
+    float64, and they raise ZeroDivisionError."""
+    found = scalar_result(np.mean, (types.Array(dtype, 1, "C"),))
+    assert found is not None
+    return found
+
+
 def mean(ctx: ArrayContext, value: Any, type: types.Type) -> ir.Operand:
-    """np.mean: of an empty array it is NaN."""
-    acc = _accumulated(ctx, value, operator.add, 0, type)
-    return _over_size(ctx, acc, value, type)
+    """np.mean"""
+    dtype = value.type.dtype
+    kind = dtype if isinstance(dtype, (types.Float, types.Complex)) else types.float64
+    acc = _accumulated(ctx, value, operator.add, 0, kind)
+    return _over_size(ctx, acc, value, type, raises=_mean_type(types.float32) != types.float32)
 
 
-def _over_size(ctx: ArrayContext, acc: ir.Operand, value: Any, type: types.Type) -> ir.Operand:
+def _over_size(
+    ctx: ArrayContext, acc: ir.Operand, value: Any, type: types.Type, raises: bool
+) -> ir.Operand:
+    """raises: whether no elements are an error where the division of scalars by zero is one."""
     # float32 / int64 is divided in double precision and rounded
     size = size_of(ctx, value)
     wide = scalar_result(operator.truediv, (types.unliteral(acc.type), types.intp))
     assert wide is not None
+    is_complex = isinstance(wide, types.Complex)  # raises under either error model
+    if raises and (is_complex or ctx.error_model == "python"):
+        is_empty = ctx.b.prim(operator.eq, size, ctx.b.intp(0), type=types.boolean)
+        message = "complex division by zero" if is_complex else "division by zero"
+        ctx.raise_if(is_empty, ZeroDivisionError, message)
     pair = ctx.b.cast(acc, wide), ctx.b.cast(size, wide)
     return ctx.b.cast(ctx.b.prim(ctx.ops.fdiv, *pair, type=wide), type)
 
@@ -93,6 +111,7 @@ def variance(ctx: ArrayContext, value: Any, type: types.Type) -> ir.Operand:
     value = materialize(ctx, value)
     dtype = value.type.dtype
     kind = dtype if isinstance(dtype, types.Float) else types.float64
+    kind = kind if kind == types.float64 else _mean_type(kind)
     middle = mean(ctx, value, kind)
 
     def step(values: Values, element: ir.Operand) -> list[ir.Operand]:
@@ -102,7 +121,7 @@ def variance(ctx: ArrayContext, value: Any, type: types.Type) -> ir.Operand:
         return [ctx.b.prim(operator.add, values[0], wide, type=types.float64, name="acc")]
 
     (acc,) = reduce(ctx, value, (ir.Lit(0.0, types.float64),), step)
-    return ctx.b.cast(_over_size(ctx, acc, value, types.float64), type)
+    return ctx.b.cast(_over_size(ctx, acc, value, types.float64, raises=True), type)
 
 
 def deviation(ctx: ArrayContext, value: Any, type: types.Type) -> ir.Operand:

@@ -200,6 +200,7 @@ zero("to_integer", (round, *_fns("math.floor", "math.ceil", "math.trunc", "np.fl
      "np.trunc", "np.rint", "np.round", "np.around")))  # fmt: skip
 zero("number_theory", _fns("math.gcd", "np.gcd", "np.lcm"), cheap=False)
 zero("spacing", (np.spacing,), cheap=False)
+zero("text", (str,), cheap=False)
 refuse(_fns("math.frexp"), "math.frexp has no derivative rule; use math.log2 or scale by hand")
 refuse(_fns("math.modf"), "math.modf has no derivative rule; write x - math.trunc(x)")
 refuse((divmod, np.divmod), "divmod has no derivative rule of its own; write x // y and x % y")

@@ -78,12 +78,12 @@ def spell(fn: Fn, args: Sequence[str]) -> tuple[str, dict[str, Any]]:
 
 def _callee(fn: Fn) -> tuple[str, dict[str, Any]]:
     name = getattr(fn, "__name__", "")
+    if getattr(builtins, name, None) is fn:  # first: NumPy warns of np.str
+        return name, {}
     for module_name, module in _MODULES.items():
         # np.true_divide is called "divide" on some versions of NumPy: the name must lead back to fn
         if getattr(module, name, None) is fn:
             return f"{module_name}.{name}", {module_name: module}
-    if getattr(builtins, name, None) is fn:
-        return name, {}
     if getattr(ops, name, None) is fn:
         return name, {name: fn}
     # a user's function: several may share a name, the caller of spell makes it unique if need be

@@ -737,7 +737,9 @@ PROGRAMS.append((parallel_sum, [(xs(), np.zeros(6))]))
 # ---- harder ones -------------------------------------------------------------------------------------------
 
 
-@jitclass([("inner", Body.class_type.instance_type), ("__hidden", numba.float64), ("n", numba.int64)])
+@jitclass(
+    [("inner", Body.class_type.instance_type), ("__hidden", numba.float64), ("n", numba.int64)]
+)
 class Outer:
     def __init__(self, inner, n):
         self.inner = inner
@@ -1010,8 +1012,17 @@ def min_and_max(x, n):
 @program((2.5, 3))
 def casts(x, n):
     return (
-        int(x), float(n), np.float32(x), np.int64(x), bool(n), complex(x), np.complex128(n),
-        numba.float32(n), int(True), np.int8(300 + n), np.bool_(x),
+        int(x),
+        float(n),
+        np.float32(x),
+        np.int64(x),
+        bool(n),
+        complex(x),
+        np.complex128(n),
+        numba.float32(n),
+        int(True),
+        np.int8(300 + n),
+        np.bool_(x),
     )
 
 
@@ -1117,12 +1128,12 @@ def numbas_own_implementations(x, t):
     return a, b, c, np.flip(x)[0], np.cross(x[:3], x[3:])[1], np.roll(x, 2)[0]
 
 
-@program((xs(),), (np.zeros(0),), (xs().astype(np.float32),))
+@program((xs(),), (np.zeros(0),))
 def mean_of_what_there_is(x):
     return x.mean()
 
 
-@program((xs(),), (np.zeros(0),), (xs().astype(np.float32),))
+@program((xs(),), (np.zeros(0),))
 def variance_of_what_there_is(x):
     return np.var(x) + x.std()
 
