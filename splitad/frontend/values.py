@@ -87,7 +87,17 @@ class OpaqueVal:
 
 
 Value = Union[
-    ir.Var, ir.Lit, ir.Slice, TupleVal, ListVal, GrowVal, StructVal, PyVal, MethodVal, RangeVal, OpaqueVal
+    ir.Var,
+    ir.Lit,
+    ir.Slice,
+    TupleVal,
+    ListVal,
+    GrowVal,
+    StructVal,
+    PyVal,
+    MethodVal,
+    RangeVal,
+    OpaqueVal,
 ]  # LazyMap of arrays.py is one more, in compiler temporaries only
 
 NONE = ir.Lit(None, types.none)

@@ -280,8 +280,8 @@ class Print(Node):
 
 
 Stmt = Union[
-    Prim, Cast, Impure, Dim, Load, Store, View, Alloc, ArrayCall, GetField, TupleGet, SetField, For, While, If,
-    Raise, Print,
+    Prim, Cast, Impure, Dim, Load, Store, View, Alloc, ArrayCall, GetField, TupleGet, SetField,
+    For, While, If, Raise, Print,
 ]  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numba
 import numpy as np
 from numba.core import types
-from numba.core.errors import NumbaError
+from numba.core.errors import NumbaError as NumbaError  # for other parts too
 from numba.core.registry import cpu_target
 from numba.np import numpy_support
 

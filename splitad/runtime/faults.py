@@ -3,8 +3,8 @@
     arguments_fault(notes, count, written, fixed) -> code     0: the arguments may be used as they are
     shadows_fault(notes, count, shadows, which, written) -> code
 
-`notes` is the address of `count` notes one behind the other, of all arrays in the arguments; `shadows` that of
-the notes of the shadows.  `written`, `fixed`, `which` are sets of arguments as bits: those that f writes,
+`notes` is the address of `count` notes one behind the other, of all arrays in the arguments; `shadows` that
+of the notes of the shadows.  `written`, `fixed`, `which` are sets of arguments as bits: those that f writes,
 those that cannot have a shadow that overlaps another, those that have a shadow.  A code holds a kind and two
 arguments; `ShadowError(code, names)` and `AliasingError(code, names)` put it into words when they are raised:
 compiled code can pass them numbers, and builds no strings.
@@ -27,17 +27,17 @@ from numba.extending import intrinsic
 
 from splitad import errors
 from splitad.runtime.boundary import (
-    ON_PRIMAL,
-    SEPARATE,
-    WRONG_SHAPE,
-    _note_overlaps_itself,
-    _pair_fault,
-    fault,
+    DATA,
+    NDIM,
+    SHAPE,
+    note_overlaps_itself,
+    note_words,
     notes_overlap,
 )
 from splitad.tape.columns import column
 
-ON_ITSELF, OVERLAPPING, CONSTANT = 5, 6, 7
+# what may be wrong; all from SEPARATE on is an AliasingError
+WRONG_SHAPE, ON_PRIMAL, TOUCHING, SEPARATE, ON_ITSELF, OVERLAPPING, CONSTANT = range(1, 8)
 MOST = 60  # arrays in the arguments of one function: they are bits of an integer
 _INT = np.int64
 
@@ -45,7 +45,7 @@ _INT = np.int64
 @njit
 def _next(note: int) -> int:
     """The address of the note behind this one."""
-    return note + 8 * (3 + 2 * column(note, 0, _INT)[2])
+    return note + 8 * note_words(column(note, 0, _INT)[NDIM])
 
 
 @njit
@@ -59,7 +59,7 @@ def _arguments_fault(notes: int, count: int, written: int, fixed: int) -> int:
     one of them is in `fixed`."""
     note = notes
     for k in range(count):
-        if (written >> k) & 1 and _note_overlaps_itself(note):
+        if (written >> k) & 1 and note_overlaps_itself(note):
             return _code(ON_ITSELF, k, k)
         note = _next(note)
     note = notes
@@ -77,15 +77,43 @@ def _arguments_fault(notes: int, count: int, written: int, fixed: int) -> int:
 @njit
 def _same_shape(note: int, other: int) -> bool:
     a, b = column(note, 0, _INT), column(other, 0, _INT)
-    for k in range(3, 3 + a[2]):
+    for k in range(SHAPE, SHAPE + a[NDIM]):
         if a[k] != b[k]:
             return False
     return True
 
 
 @njit
+def _same_strides(note: int, other: int) -> bool:
+    a, b = column(note, 0, _INT), column(other, 0, _INT)
+    ndim = a[NDIM]
+    for k in range(SHAPE, SHAPE + ndim):
+        if a[k] > 1 and a[k + ndim] != b[k + ndim]:
+            return False
+    return True
+
+
+@njit
+def _pair_fault(primal: int, shadow: int, other_primal: int, other: int, written: bool) -> int:
+    """Whether two shadows overlap as their primals do: TOUCHING where the primals do not, or at other byte
+    offsets; SEPARATE where the primals do and one of them is written."""
+    primals = notes_overlap(primal, other_primal)
+    shadows = notes_overlap(shadow, other)
+    if not primals:
+        return TOUCHING if shadows else 0
+    if not shadows:
+        return SEPARATE if written else 0
+    p, s = column(primal, 0, _INT), column(shadow, 0, _INT)
+    q, t = column(other_primal, 0, _INT), column(other, 0, _INT)
+    same = p[DATA] - q[DATA] == s[DATA] - t[DATA]
+    if same and _same_strides(primal, shadow) and _same_strides(other_primal, other):
+        return 0
+    return SEPARATE if written else TOUCHING
+
+
+@njit
 def _shadows_fault(notes: int, count: int, shadows: int, which: int, written: int) -> int:
-    """The first thing that is wrong with the shadows; see boundary.py for the kinds."""
+    """The first thing that is wrong with the shadows."""
     note, shadow = notes, shadows
     for k in range(count):
         if (which >> k) & 1:
@@ -165,14 +193,27 @@ def in_words(code: int, names: str) -> str:
     """names: the function's and the arguments', separated by |."""
     function, *arguments = names.split("|")
     kind, one, other = code // 4096, arguments[code // 64 % 64], arguments[code % 64]
+    if kind == WRONG_SHAPE:
+        return f"the shadow of '{one}' has another shape than '{one}' had"
+    if kind == ON_PRIMAL:
+        return f"the shadow of '{one}' overlaps '{other}' in memory"
+    if kind == TOUCHING:
+        return (
+            f"the shadows of '{one}' and '{other}' overlap in memory, but '{one}' and '{other}' "
+            "did not, or not at the same byte offsets"
+        )
+    if kind == SEPARATE:
+        return (
+            f"'{one}' and '{other}' overlapped in memory and one of them is written, so their shadows "
+            "must overlap at the same byte offsets: make_zero() gives such shadows"
+        )
     if kind == ON_ITSELF:
         return f"the argument '{one}' of {function} overlaps itself in memory and is written"
-    if kind in (OVERLAPPING, CONSTANT):
-        text = f"'{other}' and '{one}' of {function} overlap in memory and one of them is changed"
-        if kind == CONSTANT:
-            text += ", so both must be Duplicated, and neither may be a field that is assigned"
-        return text
-    return fault(kind, one, other if other != one else "")[1]
+    assert kind in (OVERLAPPING, CONSTANT)
+    text = f"'{other}' and '{one}' of {function} overlap in memory and one of them is changed"
+    if kind == CONSTANT:
+        text += ", so both must be Duplicated, and neither may be a field that is assigned"
+    return text
 
 
 class ShadowError(errors.ShadowError):

@@ -28,7 +28,9 @@ def noted_array(array_type: types.Array) -> Any:
         def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
             base = pointer(builder, args[0], args[1])
             words = builder.bitcast(base, _i64.as_pointer())
-            word = [builder.load(builder.gep(words, [_i64(k)])) for k in range(3 + 2 * array_type.ndim)]
+            word = [
+                builder.load(builder.gep(words, [_i64(k)])) for k in range(3 + 2 * array_type.ndim)
+            ]
             shape, strides = word[3 : 3 + array_type.ndim], word[3 + array_type.ndim :]
             array = context.make_array(array_type)(context, builder)
             array.data = builder.inttoptr(word[0], array.data.type)

@@ -104,7 +104,9 @@ def as_contiguous(typingctx: Any, a: Any) -> Any:
         strides = cgutils.unpack_tuple(builder, array.strides)
         for n, stride in zip(reversed(shape), reversed(strides), strict=True):
             short = builder.icmp_signed("<=", n, n.type(1))
-            fits = builder.and_(fits, builder.or_(short, builder.icmp_signed("==", stride, expected)))
+            fits = builder.and_(
+                fits, builder.or_(short, builder.icmp_signed("==", stride, expected))
+            )
             expected = builder.mul(expected, n)
         empty = builder.icmp_signed("==", array.nitems, array.nitems.type(0))
         with builder.if_then(builder.not_(builder.or_(fits, empty)), likely=False):

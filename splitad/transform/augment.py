@@ -20,7 +20,7 @@ from splitad.analysis.memory import is_array, tree_leaves
 from splitad.analysis.reverse import has_reverse
 from splitad.analysis.save_plan import Copy
 from splitad.analysis.scopes import Scope
-from splitad.codegen.python import operand, statement, type_name, zero
+from splitad.codegen.python import operand, statement, type_name
 from splitad.codegen.writer import Writer, identifier
 from splitad.ir import nodes as ir
 from splitad.ir.recursive import RecursiveFunction, jitted
@@ -35,6 +35,7 @@ from splitad.transform.checks import write_argument_checks
 from splitad.transform.facts import Facts, unit_loop
 from splitad.transform.identity import fresh_id
 from splitad.transform.loops import LoopText
+from splitad.transform.operands import assign, result_text, typed
 
 WHILE_CHUNK = 1024  # iterations of a `while` that are reserved at a time
 
@@ -124,8 +125,8 @@ class _Augment:
             made = f"rec_{len(w.lines)}_made"
             w.line(f"{made}, cur = {self.facts.callees.name(fn)}__forward(tape, cur{args})")
             w.line("base = tape[0]")
-            for k, out in enumerate(outs):
-                w.line(f"{out} = {made}[{k}]")
+            for k, name in enumerate(outs):
+                w.line(f"{name} = {made}[{k}]")
         else:
             plain = jitted(fn.function)
             name = w.use(f"{fn.__name__}_{unique_number(plain)}", plain)
@@ -200,14 +201,14 @@ class _Augment:
                 for c in record.columns:
                     w.line(f"tape_{identifier(c.var.name)} = {text.column(w, c)}")
                 self.slot[body] = lambda c: f"tape_{identifier(c.var.name)}[{text.index}]"
-        self.assign(loop.params, loop.inits)
+        assign(self.w, loop.params, loop.inits)
         with w.indented(f"for {text.index} in {text.range(w)}:"):
             text.write_counter(w)
             for var in loop.params:
                 self.save(var, body)
             self.block(body)
-            self.assign(loop.params, loop.body.yields)
-        self.assign(loop.outs, loop.params)
+            assign(self.w, loop.params, loop.body.yields)
+        assign(self.w, loop.outs, loop.params)
         if recorded and record.pushes:
             self.push_word(text.record)
         for out in loop.outs:
@@ -219,7 +220,7 @@ class _Augment:
         recorded = has_reverse(loop, self.facts.active)
         trip = "trip_" + identifier(loop.params[0].name)
         rec = "rec_" + identifier(loop.params[0].name)
-        self.assign(loop.params, loop.inits)
+        assign(self.w, loop.params, loop.inits)
         if recorded:
             w.line(f"{trip} = 0")
         with w.indented(f"while {identifier(loop.params[0].name)}:"):
@@ -241,8 +242,8 @@ class _Augment:
                 if record.size and record.pushes:
                     self.push_word(rec)
                 w.line(f"{trip} += 1")
-            self.assign(loop.params, loop.body.yields)
-        self.assign(loop.outs, loop.params)
+            assign(self.w, loop.params, loop.body.yields)
+        assign(self.w, loop.outs, loop.params)
         if recorded:
             self.push_word(trip)
         for out in loop.outs:
@@ -261,22 +262,7 @@ class _Augment:
     def side(self, block: ir.Block, outs: tuple[ir.Var, ...]) -> None:
         self.block(self.where.at(block))
         if not (block.stmts and isinstance(block.stmts[-1], ir.Raise)):
-            self.assign(outs, block.yields)
-
-    def assign(self, targets: tuple[ir.Var, ...], values: tuple[ir.Operand, ...]) -> None:
-        """All at once: a value may be another one's target."""
-        w = self.w
-        pairs = [
-            (identifier(t.name), typed(w, v, t.type))
-            for t, v in zip(targets, values, strict=True)
-            if t != v
-        ]
-        names = {t for t, _ in pairs}
-        if len(pairs) > 1 and any(value in names for _, value in pairs):
-            w.line(f"{', '.join(t for t, _ in pairs)} = {', '.join(v for _, v in pairs)}")
-            return
-        for target, value in pairs:
-            w.line(f"{target} = {value}")
+            assign(self.w, outs, block.yields)
 
     # ---- the tape ---------------------------------------------------------------------------------
 
@@ -314,29 +300,3 @@ class _Augment:
             reserve = reserve_for(self.facts.limit_message)
             name = self.w.use(f"reserve_{unique_number(reserve)}", reserve)
             self.w.line(f"base = {name}(tape, cur, {nbytes})")
-
-
-def typed(w: Writer, value: ir.Operand, type: types.Type) -> str:
-    """The operand; an undefined one as a zero of the target's type."""
-    if isinstance(value, ir.Lit) and value.value is ir.UNDEF:
-        return zero(w, type)
-    return operand(w, value)
-
-
-def result_text(w: Writer, tree: ir.Tree) -> str:
-    """What the function returns, as an expression."""
-    if tree is None:
-        return "None"
-    if isinstance(tree, ir.TupleTree):
-        items = [result_text(w, item) for item in tree.items]
-        return tuple_text(w, tree.type, items)
-    return typed(w, tree, tree.type)
-
-
-def tuple_text(w: Writer, type: types.Type, items: list[str]) -> str:
-    """A tuple or namedtuple of these expressions."""
-    if isinstance(type, types.BaseNamedTuple):
-        cls = type.instance_class
-        name = w.use(f"{cls.__name__}_{unique_number(cls)}", cls)
-        return f"{name}({', '.join(items)})"
-    return f"({''.join(item + ', ' for item in items)})"

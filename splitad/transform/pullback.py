@@ -26,9 +26,9 @@ from splitad.ir.types import struct_fields
 from splitad.runtime.shadow_table import add_into
 from splitad.tape.ops import column
 from splitad.transform import reversed_blocks
-from splitad.transform.augment import tuple_text
 from splitad.transform.checks import write_shadow_checks
 from splitad.transform.facts import Facts
+from splitad.transform.operands import tuple_text
 from splitad.transform.reversal import Reversal
 from splitad.transform.shadows import shadow_name
 

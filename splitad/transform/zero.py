@@ -17,8 +17,8 @@ from splitad.rules.spelling import unique_number
 from splitad.runtime.noted import new_struct, noted_array
 from splitad.runtime.zero import zeros_as
 from splitad.tape.ops import column
-from splitad.transform.augment import tuple_text
 from splitad.transform.facts import Facts
+from splitad.transform.operands import tuple_text
 
 Path = tuple[int | str, ...]
 

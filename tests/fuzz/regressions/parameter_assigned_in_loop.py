@@ -7,7 +7,7 @@ import numpy as np
 
 def f(x, a, y):
     x = y[:].copy()
-    for e11, e12 in zip(y, x):  # noqa: B905
+    for e11, e12 in zip(y, x):
         x = x + math.exp(-e11 * e11) * e12
     return x.sum() * a
 
