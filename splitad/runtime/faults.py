@@ -15,6 +15,8 @@ anew, for each pair cost more than the pullback itself.  `register()` makes the 
 
 from __future__ import annotations
 
+import hashlib
+import inspect
 from functools import cache
 from typing import Any
 
@@ -26,6 +28,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from splitad import errors
+from splitad.runtime import boundary
 from splitad.runtime.boundary import (
     DATA,
     NDIM,
@@ -34,6 +37,7 @@ from splitad.runtime.boundary import (
     note_words,
     notes_overlap,
 )
+from splitad.tape import columns
 from splitad.tape.columns import column
 
 # what may be wrong; all from SEPARATE on is an AliasingError
@@ -138,19 +142,47 @@ def _shadows_fault(notes: int, count: int, shadows: int, which: int, written: in
     return 0
 
 
-_FUNCTIONS = {
-    "splitad_arguments_fault": (_arguments_fault, 4),
-    "splitad_shadows_fault": (_shadows_fault, 5),
-}
+def _entry_points(sources: str) -> dict[str, tuple[Any, int]]:
+    """What the symbols stand for, and how many arguments they take.
+
+    Numba's disk cache takes a function for unchanged if this file is, and what it closes over: `sources`
+    stands for the other files.
+    """
+
+    def arguments(notes: int, count: int, written: int, fixed: int) -> int:
+        _ = sources
+        return _arguments_fault(notes, count, written, fixed)
+
+    def shadows(notes: int, count: int, shadows: int, which: int, written: int) -> int:
+        _ = sources
+        return _shadows_fault(notes, count, shadows, which, written)
+
+    return {"splitad_arguments_fault": (arguments, 4), "splitad_shadows_fault": (shadows, 5)}
+
+
+def _sources() -> str:
+    """A hash of the files that the checks are made of, this one apart."""
+    text = "".join(inspect.getsource(module) for module in (boundary, columns))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _compiled(signature: str, function: Any) -> Any:
+    try:
+        return cfunc(signature, cache=True)(function)
+    except Exception:  # no folder for the cache, or a damaged file in it
+        return cfunc(signature)(function)
 
 
 @cache
 def register() -> tuple[Any, ...]:
     """Compile the checks and make them known by name; before any pair is compiled or loaded."""
     made = []
-    for symbol, (function, count) in _FUNCTIONS.items():
-        signature = f"int64({', '.join(['int64'] * count)})"
-        compiled = cfunc(signature, cache=True)(function.py_func)
+    try:
+        sources = _sources()
+    except OSError:  # installed without sources: what is there does not change
+        sources = ""
+    for symbol, (function, count) in _entry_points(sources).items():
+        compiled = _compiled(f"int64({', '.join(['int64'] * count)})", function)
         llvm.add_symbol(symbol, compiled.address)
         made.append(compiled)
     return tuple(made)

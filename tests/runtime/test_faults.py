@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numba import njit
+from numba import cfunc, njit
 
 from splitad import errors
 from splitad.runtime import faults
@@ -191,3 +191,21 @@ def test_raising_from_compiled_code_does_not_leak() -> None:
                 pullback(code_of(WRONG_SHAPE, 0, 0))
             with pytest.raises(errors.AliasingError, match="'v' and 'u' overlapped"):
                 pullback(code_of(SEPARATE, 1, 0))
+
+
+def test_a_folder_that_cannot_be_written_is_no_obstacle(monkeypatch) -> None:
+    def without_folder(signature, cache=False):
+        if cache:
+            raise RuntimeError("cannot cache function: no locator available")
+        return cfunc(signature)
+
+    monkeypatch.setattr(faults, "cfunc", without_folder)
+    assert faults._compiled("int64(int64)", lambda n: n + 1).ctypes(2) == 3
+
+
+def test_the_cached_checks_depend_on_all_their_sources(monkeypatch) -> None:
+    (one, _), _ = faults._entry_points(faults._sources()).values()
+    monkeypatch.setattr(faults, "boundary", faults)  # another text
+    (other, _), _ = faults._entry_points(faults._sources()).values()
+    cells = [[c.cell_contents for c in f.__closure__] for f in (one, other)]
+    assert cells[0] != cells[1]
