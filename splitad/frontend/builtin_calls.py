@@ -139,6 +139,8 @@ def _str(c: Context, args: list[Any], kwargs: Any, type: Any, name: str) -> Any:
         return constant(str(args[0].value))
     if args and is_scalar(args[0]):
         return scalars.prim(c, str, args[0], name=name)
+    if args and isinstance(getattr(args[0], "type", None), types.UnicodeType):
+        return args[0]
     c.refuse("str() is supported of numbers only.")
 
 

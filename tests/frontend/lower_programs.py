@@ -1112,7 +1112,8 @@ def message_with_values(x, k):
     assert k >= 0, f"{k} is negative"
     for i in range(x.shape[0]):
         if i + k > 10:
-            raise ValueError(f"at {i}: {i + k} > {10}, {k > 3}", k)
+            where = str(i)
+            raise ValueError(f"at {where}: {i + k} > {10}, {k > 3}", k)
     return x[0]
 
 
