@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -193,6 +192,3 @@ def _check(name: str, fn: ir.Function) -> ir.Function:
     if os.environ.get("SPLITAD_CHECK") == "1":
         verify(fn)
     return fn
-
-
-Pass = Callable[[ir.Function], ir.Function]
