@@ -1,8 +1,9 @@
 """The tape's operations in generated code.
 
-A tape handle is an array(int64, 1d, C) of four: [0] address of the block, [1] capacity in bytes,
-[2] bytes used (the forward writes it when it is done), [3] limit in bytes.  The handle owns the block:
-when the last reference to it goes, the block goes back to the pool.
+A tape handle is an array(int64, 1d, C) of six: [0] address of the block, [1] capacity in bytes,
+[2] bytes used (the forward writes it when it is done), [3] limit in bytes, [4] and [5] see
+runtime/overlapping.py.  The handle owns the block: when the last reference to it goes, the block goes back
+to the pool.
 
     tape_new(capacity, limit) -> tape           also from Python; the block may be smaller (limit, no memory)
     tape_grow(tape, used, total) -> bool        makes capacity >= total, keeping `used` bytes; False: over the
@@ -99,12 +100,12 @@ def make_tape(context: Any, builder: Any, capacity: Any, limit: Any) -> Any:
     void_pointer = cgutils.voidptr_t
     dtor_type = ir.FunctionType(ir.VoidType(), [void_pointer, _i64, void_pointer])
     dtor = cgutils.get_or_insert_function(builder.module, dtor_type, "splitad_tape_dtor")
-    size = context.get_constant(types.uintp, 32)
+    size = context.get_constant(types.uintp, 48)
     meminfo = context.nrt.meminfo_alloc_dtor(builder, size, dtor)
     data = context.nrt.meminfo_data(builder, meminfo)
     handle = builder.ptrtoint(data, _i64)
     call_pool(builder, "splitad_tape_init", ir.VoidType(), [handle, capacity, limit])
-    return fill_array(context, builder, TAPE, data, [context.get_constant(types.intp, 4)], meminfo)
+    return fill_array(context, builder, TAPE, data, [context.get_constant(types.intp, 6)], meminfo)
 
 
 @njit
@@ -114,7 +115,7 @@ def tape_new(capacity: int, limit: int) -> Any:
 
 
 def handle_of(context: Any, builder: Any, tape: Any) -> Any:
-    """The address of the four integers."""
+    """The address of the six integers."""
     return builder.ptrtoint(context.make_array(TAPE)(context, builder, tape).data, _i64)
 
 

@@ -14,8 +14,8 @@ name (`SYMBOLS`), so that machine code from a disk cache finds it in a new proce
     splitad_tape_release(handle)                gives the block back, capacity 0
     splitad_tape_dtor(handle, size, info)       the same, and the handle is dead (for Numba's runtime)
 
-All arguments are 64-bit integers; a handle is the address of four: block address, capacity, bytes used,
-limit.  Every block is 64-byte aligned and has its capacity just before its data.
+All arguments are 64-bit integers; a handle is the address of six: block address, capacity, bytes used,
+limit, what else the tape keeps alive (a MemInfo of Numba's runtime, or 0), and the bytes of that.  Every block is 64-byte aligned and has its capacity just before its data.
 
 Threads: the list has a lock that nobody waits for long.  Who does not get it after some tries goes to malloc
 and free directly; the pool is an optimisation, and a lock held by a thread that is not running (or that a
@@ -32,6 +32,7 @@ from collections.abc import Callable
 
 import llvmlite.binding as llvm
 from llvmlite import ir
+from numba.core.runtime import _nrt_python
 
 from splitad.tape import pool_code as code
 from splitad.tape.pool_code import MAX_BLOCKS, MAX_POOLED
@@ -88,6 +89,8 @@ def _build() -> tuple[Callable[[], None], object]:
     code.emit(module, ctypes.addressof(_state), on_linux)
     for name in ("malloc", "free", "memcpy", *(["madvise"] if on_linux else [])):
         llvm.add_symbol("splitad_c_" + name, _c_function(name))
+    release = _nrt_python.c_helpers["MemInfo_release"]
+    llvm.add_symbol("splitad_c_drop_kept", release)
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     compiled = llvm.parse_assembly(str(module))

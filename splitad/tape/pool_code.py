@@ -222,15 +222,15 @@ def _emit_drain(module: ir.Module, free: ir.Function) -> None:
     e.b.ret_void()
 
 
-# The handle: four 64-bit integers.
-_ADDRESS, _CAPACITY, _USED, _LIMIT = 0, 8, 16, 24
+# The handle: six 64-bit integers.
+_ADDRESS, _CAPACITY, _USED, _LIMIT, _KEPT, _KEPT_BYTES = range(0, 48, 8)
 
 
 def _emit_init(module: ir.Module, acquire: ir.Function) -> None:
     e = _Emit(module, "splitad_tape_init", _void, 3)
     b = e.b
     handle, capacity, limit = e.fn.args
-    for at in (_ADDRESS, _CAPACITY, _USED):
+    for at in (_ADDRESS, _CAPACITY, _USED, _KEPT, _KEPT_BYTES):
         e.store(0, handle, at)
     e.store(limit, handle, _LIMIT)
     e.count(LIVE_TAPES, 1)
@@ -255,9 +255,12 @@ def _emit_release(module: ir.Module, give_back: ir.Function) -> ir.Function:
     return e.fn
 
 
-def _emit_dtor(module: ir.Module, release: ir.Function) -> None:
+def _emit_dtor(module: ir.Module, release: ir.Function, drop_kept: ir.Function) -> None:
     e = _Emit(module, "splitad_tape_dtor", _void, 3)
     e.b.call(release, [e.fn.args[0]])
+    kept = e.load(e.fn.args[0], _KEPT)
+    with e.b.if_then(e.b.icmp_signed("!=", kept, e.const(0))):
+        e.b.call(drop_kept, [kept])
     e.count(LIVE_TAPES, 1, "sub")
     e.b.ret_void()
 
@@ -316,13 +319,14 @@ def emit(module: ir.Module, state_address: int, with_madvise: bool) -> None:
 
     malloc = c_function("malloc", _i64, [_i64])
     free = c_function("free", _void, [_i64])
+    drop_kept = c_function("drop_kept", _void, [_i64])  # a reference to a block of Numba's runtime
     memcpy = c_function("memcpy", _i64, [_i64, _i64, _i64])
     madvise = c_function("madvise", _i32, [_i64, _i64, _i32]) if with_madvise else None
     acquire = _emit_acquire(module, malloc, madvise)
     give_back = _emit_give_back(module, free)
     release = _emit_release(module, give_back)
     _emit_init(module, acquire)
-    _emit_dtor(module, release)
+    _emit_dtor(module, release, drop_kept)
     _emit_grow(module, acquire, give_back, memcpy)
     _emit_trim(module, release, acquire, give_back, memcpy)
     _emit_drain(module, free)
