@@ -21,6 +21,7 @@ from splitad.ir import activities as act
 from splitad.ir.types import NumbaError
 from splitad.pipeline import Options, PairText, build
 from splitad.rules import ops, registry
+from splitad.runtime.linking import NO_WRAPPERS
 
 # Sums of cotangents may be reassociated; infinities and NaN keep their meaning.
 PULLBACK_FASTMATH = {"reassoc", "contract", "nsz", "arcp"}
@@ -107,7 +108,7 @@ class CompiledPair:
         for name, (flags, _) in self.inner.items():  # they call themselves and each other
             for half, jit in (
                 ("__forward", self._forward_jit(flags)),
-                ("__pullback", _PULLBACK_JIT),
+                ("__pullback", _INNER_PULLBACK_JIT),
             ):
                 plain = getattr(module, name + half)
                 if not hasattr(plain, "py_func"):
@@ -121,6 +122,7 @@ class CompiledPair:
             error_model=flags.error_model,
             boundscheck=options.boundscheck,
             nogil=options.nogil,
+            **NO_WRAPPERS,
         )
 
     @cached_property
@@ -137,7 +139,9 @@ class CompiledPair:
         return numba.njit(getattr(self._module, self.text.facts.fn.name + "__zero"))
 
 
-_PULLBACK_JIT = numba.njit(fastmath=PULLBACK_FASTMATH, error_model="numpy", nogil=True)
+_PULLBACK_OPTIONS = {"fastmath": PULLBACK_FASTMATH, "error_model": "numpy", "nogil": True}
+_PULLBACK_JIT = numba.njit(**_PULLBACK_OPTIONS, no_cfunc_wrapper=True)
+_INNER_PULLBACK_JIT = numba.njit(**_PULLBACK_OPTIONS, **NO_WRAPPERS)
 _MOST_RECURSIVE = 30  # pairs of recursive functions in one module
 
 

@@ -16,6 +16,7 @@ from splitad.errors import NotDifferentiableError, ShadowError
 from splitad.ir.activities import Activity, default
 from splitad.runtime.callables import Entry, Forward, Pullback
 from splitad.runtime.gradient_calls import Gradient, MakeAliased, Steps
+from splitad.runtime.linking import NO_WRAPPERS
 from splitad.runtime.pairs import Specialisation
 from splitad.runtime.zero import make_zero
 from splitad.transform import gradient
@@ -100,9 +101,10 @@ class Maker:
         )
         source = f"# {forward._pair.key} {argtypes}\n\n{text}"
         module = load_source(self.function + "__gradient", source, names)
+        jit = njit(**NO_WRAPPERS)
         if not written:
-            return Steps(njit(module.gradient))
-        return Steps(njit(module.gradient), njit(module.save), njit(module.restore))
+            return Steps(jit(module.gradient))
+        return Steps(jit(module.gradient), jit(module.save), jit(module.restore))
 
     def _check(self, pair: CompiledPair) -> None:
         fn = pair.text.facts.fn

@@ -43,6 +43,7 @@ from numba.extending import (
 from numba.misc.special import typeof
 
 from splitad.errors import ArgumentsOverlap, SplitadError
+from splitad.runtime.linking import call, call_status, compiled
 from splitad.runtime.pairs import EntryType, ForwardType, Pair, PullbackType, Specialisation
 from splitad.tape.ops import TAPE, call_pool, handle_of, make_tape, without_owner_value
 
@@ -127,7 +128,7 @@ def _trampoline(pair: Pair, nogil: bool) -> Any:
     name = f"{pair.name}_forward" if pair.name.isidentifier() else "forward"
     scope: dict[str, Any] = {"_entry_": Entry(pair)}
     exec(f"def {name}({names}): return _entry_({names})", scope)
-    return njit(nogil=nogil)(scope[name])
+    return njit(nogil=nogil, no_cfunc_wrapper=True)(scope[name])
 
 
 class Pullback:
@@ -211,14 +212,10 @@ def _counters(context: Any, builder: Any, spec: Specialisation) -> Any:
 def _call_forward(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     pullback_type = sig.return_type.types[1]
     spec = pullback_type.spec
-    compiled = spec.forward_result
-    context.add_linking_libs([compiled.library])
     used = builder.gep(_counters(context, builder, spec), [_i64(0)])
     tape = make_tape(context, builder, builder.load(used), _i64(spec.pair.limit))
     borrowed = without_owner_value(context, builder, tape)
-    status, value = context.call_internal_no_propagate(
-        builder, compiled.fndesc, compiled.signature, [borrowed, *args[1:]]
-    )
+    status, value = call_status(context, builder, spec.forward_result, [borrowed, *args[1:]])
     # Inside a `try` of the caller, Numba goes on after an error, with zeros, until the handler.
     out = cgutils.alloca_once_value(
         builder, cgutils.get_null_value(context.get_value_type(sig.return_type))
@@ -293,15 +290,12 @@ def _call_pullback(context: Any, builder: Any, sig: Any, args: Any) -> Any:
 
 def _call(context: Any, builder: Any, dispatcher: Any, argtypes: Any, values: list[Any]) -> Any:
     """Call a dispatcher's function, which is compiled by now."""
-    callee = types.Dispatcher(dispatcher)
-    sig = callee.get_call_type(context.typing_context, argtypes, {})
-    implementation = context.get_function(callee, sig)
-    context.add_linking_libs(getattr(implementation, "libs", ()))
+    sig = types.Dispatcher(dispatcher).get_call_type(context.typing_context, argtypes, {})
     cast = [
         context.cast(builder, value, given, wanted)
         for value, given, wanted in zip(values, argtypes, sig.args, strict=True)
     ]
-    return implementation(builder, cast)
+    return call(context, builder, compiled(dispatcher, sig.args), cast)
 
 
 @infer_getattr

@@ -38,6 +38,7 @@ from numba.extending import (
 
 from splitad.errors import ArgumentsOverlap, SplitadError
 from splitad.runtime.callables import Forward, without_wrapping
+from splitad.runtime.linking import call, call_status, compiled
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +112,7 @@ def _trampoline(gradient: Gradient) -> Any:
     name = name if name.isidentifier() else "gradient"
     scope: dict[str, Any] = {"_entry_": _Entry(gradient)}
     exec(f"def {name}({names}): return _entry_({names})", scope)
-    return njit(nogil=gradient._forward._nogil)(scope[name])
+    return njit(nogil=gradient._forward._nogil, no_cfunc_wrapper=True)(scope[name])
 
 
 # A gradient lives as long as its Python object, or compiled code that mentions its type.
@@ -137,7 +138,7 @@ class GradientType(types.Callable, types.Opaque):
             argtypes = tuple(types.unliteral(t) for t in args)
         else:
             argtypes = self.gradient._forward._pair.fold(args, kws)
-        run = _compiled(self.gradient.steps(argtypes).run, argtypes)
+        run = compiled(self.gradient.steps(argtypes).run, argtypes)
         pysig = None if self.entry else self.gradient.__signature__
         return Signature(run.signature.return_type, argtypes, self, pysig)
 
@@ -157,13 +158,6 @@ def _gradient_type(key: str, entry: bool) -> GradientType:
             "what grad and value_and_grad return cannot be pickled; call them in each process",
         )
     return found._entry_type if entry else found._type
-
-
-def _compiled(dispatcher: Any, argtypes: tuple[types.Type, ...]) -> Any:
-    """Numba's compile result for these types."""
-    if argtypes not in dispatcher.overloads:
-        dispatcher.compile(argtypes)
-    return dispatcher.overloads[argtypes]
 
 
 @typeof_impl.register(Gradient)
@@ -193,9 +187,8 @@ def _call_gradient(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     saved_type, saved = types.none, context.get_dummy_value()
     if steps.save is not None:
         saved_type, saved = _step(context, builder, steps.save, argtypes, args)
-    run = _compiled(steps.run, argtypes)
-    context.add_linking_libs([run.library])
-    status, value = context.call_internal_no_propagate(builder, run.fndesc, run.signature, args)
+    run = compiled(steps.run, argtypes)
+    status, value = call_status(context, builder, run, args)
     if steps.restore is not None:
         _step(context, builder, steps.restore, (saved_type, *argtypes), [saved, *args])
         context.nrt.decref(builder, saved_type, saved)
@@ -218,10 +211,8 @@ def _step(
     context: Any, builder: Any, dispatcher: Any, argtypes: tuple[types.Type, ...], args: list[Any]
 ) -> tuple[types.Type, Any]:
     """Call a dispatcher: the type of what it returns, and that."""
-    compiled = _compiled(dispatcher, argtypes)
-    context.add_linking_libs([compiled.library])
-    value = context.call_internal(builder, compiled.fndesc, compiled.signature, args)
-    return compiled.signature.return_type, value
+    result = compiled(dispatcher, argtypes)
+    return result.signature.return_type, call(context, builder, result, args)
 
 
 @box(GradientType)

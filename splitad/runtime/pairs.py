@@ -29,6 +29,7 @@ from numba.core.typing.templates import Signature, fold_arguments
 from numba.misc.special import typeof
 
 from splitad.errors import SplitadError
+from splitad.runtime.linking import compiled
 from splitad.runtime.result_bar import bar_caster, cotangent_type
 from splitad.tape.ops import TAPE
 
@@ -56,10 +57,7 @@ class Specialisation:
     @cached_property
     def forward_result(self) -> Any:
         """Numba's compile result of forward_impl."""
-        argtypes = (TAPE, *self.argtypes)
-        if argtypes not in self.forward.overloads:
-            self.forward.compile(argtypes)
-        return self.forward.overloads[argtypes]
+        return compiled(self.forward, (TAPE, *self.argtypes))
 
     @property
     def result_type(self) -> types.Type:
