@@ -10,6 +10,7 @@ import __future__
 
 import ast
 import functools
+import inspect
 import linecache
 import threading
 import types
@@ -200,13 +201,15 @@ def _nested(code: types.CodeType) -> Iterator[types.CodeType]:
 
 _COMPARED = (
     "co_name co_code co_names co_varnames co_freevars co_cellvars co_argcount co_posonlyargcount "
-    "co_kwonlyargcount co_flags co_exceptiontable"
+    "co_kwonlyargcount co_exceptiontable"
 ).split()
 
 
 def same_code(one: types.CodeType, other: types.CodeType) -> bool:
     """Whether two code objects do the same: everything but places in files."""
     if any(getattr(one, name) != getattr(other, name) for name in _COMPARED):
+        return False
+    if (one.co_flags ^ other.co_flags) & ~inspect.CO_OPTIMIZED:  # Numba clears it under a profiler
         return False
     if (
         "__firstlineno__" in one.co_names

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import cProfile
 import doctest
 import functools
 import importlib.util
@@ -259,6 +260,18 @@ def test_moved_function_is_found(tmp_path: Path) -> None:
     (tmp_path / "moved.py").write_text("# new\n\ndef f(x):\n    return x * 2.0\n")
     normal = read(module.f)
     assert normal.loc_of(normal.body[0]).line == 4
+
+
+def test_under_a_profiler(tmp_path: Path) -> None:
+    """Numba marks the code of what it runs while a profiler is on."""
+    module = imported(
+        tmp_path / "profiled.py", "import numba\n@numba.njit\ndef f(x):\n    return x * 2.0\n"
+    )
+    profile = cProfile.Profile()
+    profile.enable()
+    module.f(1.5)
+    profile.disable()
+    assert "x * 2.0" in text_of(module.f)
 
 
 def test_no_source() -> None:
