@@ -1,16 +1,19 @@
 """Scalar operations of splitad's own, for `Prim.fn` where no user-visible function says what is meant.
 
-They can be called as plain Python and from njit code, with the same result under every error model.
+They can be called as plain Python and from njit code, with the same result under every error model.  What
+generated code is full of is lowered in place: an ``@overload`` would be compiled as a function of its own, for
+every pair of types, before the code that calls it.
 """
 
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any, TypeVar
 
 import numpy as np
 from numba import types
-from numba.extending import intrinsic, overload, register_jitable
+from numba.extending import lower_builtin, overload, register_jitable, type_callable
 
 T = TypeVar("T")
 
@@ -56,54 +59,63 @@ def guarded_mul_branch(p: Any, d: Any) -> Any:
     return p * d if d != 0 else d
 
 
-@overload(guarded_mul)
-def _guarded_mul_impl(p, d):  # type: ignore[no-untyped-def]
-    if isinstance(p, types.Float) and isinstance(d, types.Float):
-        wide = types.float64 if types.float64 in (p, d) else types.float32
-        return lambda p, d: _product_select(wide(p), wide(d))
-    return lambda p, d: p * d if d != 0 else 0 * d
+def _wide(a: types.Type, b: types.Type) -> types.Type:
+    """The float type in which two real numbers are divided or multiplied."""
+    single = a == b == types.float32
+    return types.float32 if single else types.float64
 
 
-@overload(guarded_mul_branch)
-def _guarded_mul_branch_impl(p, d):  # type: ignore[no-untyped-def]
-    if isinstance(p, types.Float) and isinstance(d, types.Float):
-        wide = types.float64 if types.float64 in (p, d) else types.float32
-        return lambda p, d: _product_branch(wide(p), wide(d))
-    return lambda p, d: p * d if d != 0 else 0 * d
+def _floats(context, builder, signature, args):  # type: ignore[no-untyped-def]
+    """The arguments as values of the result's type."""
+    return [
+        context.cast(builder, value, given, signature.return_type)
+        for value, given in zip(args, signature.args, strict=True)
+    ]
 
 
-@intrinsic
-def _product_select(typingctx, p, d):  # type: ignore[no-untyped-def]
+@type_callable(guarded_mul)
+@type_callable(guarded_mul_branch)
+def _type_guarded_mul(context):  # type: ignore[no-untyped-def]
+    def typer(p, d):  # type: ignore[no-untyped-def]
+        if isinstance(p, types.Float) and isinstance(d, types.Float):
+            return _wide(p, d)
+        return context.resolve_function_type(operator.mul, (p, d), {}).return_type
+
+    return typer
+
+
+@lower_builtin(guarded_mul, types.Float, types.Float)
+def _product_select(context, builder, signature, args):  # type: ignore[no-untyped-def]
     """The product and a select on d: a masked multiplication where the loop vectorises, but some five
     instructions a product where it does not."""
-
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        p, d = args
-        zero = d.type(0.0)
-        return builder.select(builder.fcmp_unordered("!=", d, zero), builder.fmul(p, d), d)
-
-    return p(p, p), codegen
+    p, d = _floats(context, builder, signature, args)
+    return builder.select(builder.fcmp_unordered("!=", d, d.type(0.0)), builder.fmul(p, d), d)
 
 
-@intrinsic
-def _product_branch(typingctx, p, d):  # type: ignore[no-untyped-def]
+@lower_builtin(guarded_mul_branch, types.Float, types.Float)
+def _product_branch(context, builder, signature, args):  # type: ignore[no-untyped-def]
     """The product; only where that is NaN, a look at d.  The branch is not taken in finite code and costs
     two instructions."""
+    p, d = _floats(context, builder, signature, args)
+    product = builder.fmul(p, d)
+    start = builder.block
+    with builder.if_then(builder.fcmp_unordered("uno", product, product), likely=False):
+        zero = d.type(0.0)
+        mended = builder.select(builder.fcmp_ordered("==", d, zero), zero, product)
+        mending = builder.block
+    result = builder.phi(d.type)
+    result.add_incoming(product, start)
+    result.add_incoming(mended, mending)
+    return result
 
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        p, d = args
-        product = builder.fmul(p, d)
-        start = builder.block
-        with builder.if_then(builder.fcmp_unordered("uno", product, product), likely=False):
-            zero = d.type(0.0)
-            mended = builder.select(builder.fcmp_ordered("==", d, zero), zero, product)
-            mending = builder.block
-        result = builder.phi(d.type)
-        result.add_incoming(product, start)
-        result.add_incoming(mended, mending)
-        return result
 
-    return p(p, p), codegen
+@lower_builtin(guarded_mul, types.Number, types.Number)
+@lower_builtin(guarded_mul_branch, types.Number, types.Number)
+def _product_complex(context, builder, signature, args):  # type: ignore[no-untyped-def]
+    def product(p, d):  # type: ignore[no-untyped-def]
+        return p * d if d != 0 else 0 * d
+
+    return context.compile_internal(builder, product, signature, args)
 
 
 def real(z: Any) -> Any:
@@ -125,57 +137,46 @@ def _float_div(a: Any, b: Any) -> Any:
         return math.copysign(math.inf, a) * math.copysign(1.0, b)
 
 
-@intrinsic
-def _plain_div(typingctx, a, b):  # type: ignore[no-untyped-def]
-    """The machine's division, with no test for zero."""
-
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        return builder.fdiv(*args)
-
-    return a(a, a), codegen
-
-
-@overload(_float_div)
-def _float_div_impl(a, b):  # type: ignore[no-untyped-def]
-    if a == b and isinstance(a, types.Float):
-        return lambda a, b: _plain_div(a, b)
-    return lambda a, b: _plain_div(types.float64(a), types.float64(b))
-
-
 @register_jitable
 def _complex_div(a: complex, b: complex) -> complex:
     """CPython's algorithm (Smith's, with a division at the end), as Numba has it."""
     if abs(b.real) >= abs(b.imag):
         if b.real == 0:
-            return complex(_float_div(a.real, abs(b.real)), _float_div(a.imag, abs(b.real)))
-        ratio = _float_div(b.imag, b.real)
+            return complex(fdiv(a.real, abs(b.real)), fdiv(a.imag, abs(b.real)))
+        ratio = fdiv(b.imag, b.real)
         denom = b.real + b.imag * ratio
-        return complex(
-            _float_div(a.real + a.imag * ratio, denom), _float_div(a.imag - a.real * ratio, denom)
-        )
+        return complex(fdiv(a.real + a.imag * ratio, denom), fdiv(a.imag - a.real * ratio, denom))
     if abs(b.imag) >= abs(b.real):
-        ratio = _float_div(b.real, b.imag)
+        ratio = fdiv(b.real, b.imag)
         denom = b.real * ratio + b.imag
-        return complex(
-            _float_div(a.real * ratio + a.imag, denom), _float_div(a.imag * ratio - a.real, denom)
-        )
+        return complex(fdiv(a.real * ratio + a.imag, denom), fdiv(a.imag * ratio - a.real, denom))
     nan = b.real + b.imag  # one of them is a NaN; math.nan would make single precision double
     return complex(nan, nan)
 
 
-@overload(fdiv)
-def _fdiv_impl(a, b):  # type: ignore[no-untyped-def]
-    complex_ = [t for t in (a, b) if isinstance(t, types.Complex)]
-    if complex_:
-        if a == b:
-            return lambda a, b: _complex_div(a, b)
+@type_callable(fdiv)
+def _type_fdiv(context):  # type: ignore[no-untyped-def]
+    def typer(a, b):  # type: ignore[no-untyped-def]
+        if not (isinstance(a, types.Number) and isinstance(b, types.Number)):
+            return None
+        complex_ = [t for t in (a, b) if isinstance(t, types.Complex)]
+        if not complex_:
+            return _wide(a, b)
         # complex64 with float32 stays complex64, all other mixtures are complex128
         small = all(t in (types.complex64, types.float32) for t in (a, b))
-        kind = types.complex64 if small else types.complex128
-        return lambda a, b: _complex_div(kind(a), kind(b))
-    if isinstance(a, types.Number) and isinstance(b, types.Number):
-        return lambda a, b: _float_div(a, b)
-    return None
+        return types.complex64 if small else types.complex128
+
+    return typer
+
+
+@lower_builtin(fdiv, types.Number, types.Number)
+def _lower_fdiv(context, builder, signature, args):  # type: ignore[no-untyped-def]
+    """Of floats, the machine's division, with no test for zero."""
+    kind = signature.return_type
+    operands = _floats(context, builder, signature, args)
+    if isinstance(kind, types.Complex):
+        return context.compile_internal(builder, _complex_div, kind(kind, kind), operands)
+    return builder.fdiv(*operands)
 
 
 @overload(select)
