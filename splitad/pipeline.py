@@ -133,7 +133,11 @@ def _build(
     plan = save_plan(
         fn, where, mem, active, needs, stable, undo, frozenset(old.values()), not options.inner
     )
-    noted = () if options.inner else tuple(v.var for v in fn.leaves if is_array(v.var))
+    noted = tuple(
+        leaf.var
+        for leaf in fn.leaves
+        if is_array(leaf.var) and (not options.inner or leaf.var in ids.place)
+    )
     places = layout(where, plan, active, noted)
     limit = f"the tape of {fn.name} would outgrow max_tape_bytes={options.max_tape_bytes}"
     found = Facts(

@@ -98,8 +98,8 @@ def reverse(fn: ir.Function, active: Activity, identity: Identity) -> Reverse:
             for entry in views[array].index:
                 need(entry)
             return
-        if array in identity.id:
-            need(identity.id[array])
+        for value in identity.values(array):
+            need(value)
         for size in allocs[array].shape if array in allocs else identity.dims.get(array, ()):
             need(size)
 

@@ -14,6 +14,8 @@ from splitad.analysis.scopes import Scope, Scopes
 from splitad.ir import nodes as ir
 from splitad.ir.walk import blocks, operands
 
+_TAKES_APART = (ir.Dim, ir.Stride, ir.Distance, ir.Alloc, ir.GetField, ir.TupleGet)
+
 
 def undo_arrays(where: Scopes, memory: Memory, active: Activity) -> frozenset[ir.Var]:
     """Active arrays of the outermost block that are only loaded and stored, by their own name, and
@@ -27,7 +29,7 @@ def undo_arrays(where: Scopes, memory: Memory, active: Activity) -> frozenset[ir
                 table = loads if isinstance(stmt, ir.Load) else stores
                 table[stmt.array] = max(table.get(stmt.array, 0), scope.depth)
                 continue
-            if isinstance(stmt, (ir.Dim, ir.Alloc, ir.GetField, ir.TupleGet)):
+            if isinstance(stmt, _TAKES_APART):
                 continue
             used = [*operands(stmt), *(y for b in blocks(stmt) for y in b.yields)]
             for operand in used:

@@ -15,7 +15,8 @@ from splitad.errors import InternalError
 from splitad.ir import nodes as ir
 from splitad.ir.types import numpy_dtype
 from splitad.rules.spelling import spell, unique_number
-from splitad.tape.ops import load_at, store_at
+from splitad.tape.arrays import empty_array, zero_array
+from splitad.tape.ops import address_of, load_at, store_at
 
 
 def operand(w: Writer, value: ir.Operand) -> str:
@@ -62,8 +63,7 @@ def zero(w: Writer, type: types.Type) -> str:
     """A zero of a scalar type; an empty array of an array type."""
     type = types.unliteral(type)
     if isinstance(type, types.Array):
-        w.use("np", np)
-        text = f"np.empty({(0,) * type.ndim}, dtype={dtype_name(w, type.dtype)})"
+        text = new_array(w, "empty", str((0,) * type.ndim), type.dtype)
         return f"{text}.T" if type.layout == "F" else text
     if isinstance(type, types.Boolean):
         return "False"
@@ -89,6 +89,12 @@ def dtype_name(w: Writer, type: types.Type) -> str:
         return w.use("record_dtype", numpy_dtype(type))
     w.use("np", np)
     return f"np.{numpy_dtype(type).name}" if not isinstance(type, types.Boolean) else "np.bool_"
+
+
+def new_array(w: Writer, kind: str, shape: str, dtype: types.Type) -> str:
+    """A new array, C-contiguous. kind: empty or zeros; shape: the text of a tuple."""
+    maker = {"empty": empty_array, "zeros": zero_array}[kind]
+    return f"{w.use(maker.__name__, maker)}({shape}, {dtype_name(w, dtype)})"
 
 
 def index_text(w: Writer, index: tuple[ir.Index, ...]) -> str:
@@ -166,6 +172,12 @@ def statement(w: Writer, stmt: ir.Stmt, unchecked: bool) -> None:
         )
     elif isinstance(stmt, ir.Dim):
         w.line(f"{identifier(stmt.out.name)} = {operand(w, stmt.array)}.shape[{stmt.axis}]")
+    elif isinstance(stmt, ir.Stride):
+        w.line(f"{identifier(stmt.out.name)} = {operand(w, stmt.array)}.strides[{stmt.axis}]")
+    elif isinstance(stmt, ir.Distance):
+        w.use("address_of", address_of)
+        ends = (f"address_of({operand(w, a)})" for a in (stmt.array, stmt.base))
+        w.line(f"{identifier(stmt.out.name)} = {' - '.join(ends)}")
     elif isinstance(stmt, ir.Load):
         w.line(
             f"{identifier(stmt.out.name)} = {load_text(w, stmt, operand(w, stmt.array), unchecked)}"
@@ -180,10 +192,9 @@ def statement(w: Writer, stmt: ir.Stmt, unchecked: bool) -> None:
     elif isinstance(stmt, ir.View):
         w.line(f"{identifier(stmt.out.name)} = {view_text(w, stmt, operand(w, stmt.base))}")
     elif isinstance(stmt, ir.Alloc):
-        w.use("np", np)
         shape = "".join(operand(w, n) + ", " for n in stmt.shape)
-        dtype = dtype_name(w, stmt.out.type.dtype)
-        w.line(f"{identifier(stmt.out.name)} = np.{stmt.kind}(({shape}), dtype={dtype})")
+        made = new_array(w, stmt.kind, f"({shape})", stmt.out.type.dtype)
+        w.line(f"{identifier(stmt.out.name)} = {made}")
     elif isinstance(stmt, ir.ArrayCall):
         text, names = spell(stmt.fn, [operand(w, a) for a in stmt.args])
         for name, value in names.items():

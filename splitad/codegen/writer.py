@@ -84,17 +84,18 @@ _OWN = {
     "notes",
     "refs",
     "result_bar",
+    "roots",
     "shadows",
     "tape",
 }
 _PREFIXES = (
-    "added_", "bar_", "bars_", "buffer_", "d_", "hi_", "iter_", "lo_", "piece_", "rec_", "saved_", "shadows_",
-    "tape_", "trip_", "trips_", "undo_",
+    "added_", "bar_", "bars_", "buffer_", "d_", "given_", "hi_", "iter_", "lo_", "piece_", "rec_", "saved_",
+    "shadows_", "tape_", "trip_", "trips_", "undo_",
 )  # fmt: skip
 
 # names that generated code uses itself
 _RESERVED = {
     "np", "math", "tape", "refs", "base", "cur", "cap", "column", "result", "result_bar", "len", "range",
     "abs", "min", "max", "int", "float", "complex", "bool", "print", "round", "pow", "shadows", "trip",
-    "fdiv", "select", "mul0", "add_at", "load_at", "store_at", "snapshot", "snapshot_view",
+    "trip_count", "at_most", "fdiv", "select", "add_at", "load_at", "store_at", "snapshot", "snapshot_view",
 }  # fmt: skip

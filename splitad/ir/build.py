@@ -88,6 +88,11 @@ class Builder:
         self.emit(ir.Dim(out, array, axis, loc=self.loc))
         return out
 
+    def stride(self, array: ir.Var, axis: int) -> ir.Var:
+        out = self.fresh(f"{array.name}_s{axis}", types.intp)
+        self.emit(ir.Stride(out, array, axis, loc=self.loc))
+        return out
+
     def load(
         self, array: ir.Var, *index: ir.Operand, wraps: bool = True, name: str = "t"
     ) -> ir.Var:

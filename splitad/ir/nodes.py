@@ -127,6 +127,24 @@ class Dim(Node):
 
 
 @dataclass(frozen=True)
+class Stride(Node):
+    """``out = array.strides[axis]``, an intp."""
+
+    out: Var
+    array: Var
+    axis: int
+
+
+@dataclass(frozen=True)
+class Distance(Node):
+    """``out``: how many bytes a view's first element lies behind its base's, an intp."""
+
+    out: Var
+    array: Var
+    base: Var
+
+
+@dataclass(frozen=True)
 class Load(Node):
     """``out = array[index]``: one element; as many indices as dimensions (none for a 0-d array)."""
 
@@ -280,8 +298,8 @@ class Print(Node):
 
 
 Stmt = Union[
-    Prim, Cast, Impure, Dim, Load, Store, View, Alloc, ArrayCall, GetField, TupleGet, SetField,
-    For, While, If, Raise, Print,
+    Prim, Cast, Impure, Dim, Stride, Distance, Load, Store, View, Alloc, ArrayCall, GetField, TupleGet,
+    SetField, For, While, If, Raise, Print,
 ]  # fmt: skip
 
 

@@ -113,6 +113,10 @@ def _head(stmt: ir.Stmt) -> str:
             return f"{stmt.out.name} = impure {_callable(stmt.fn)}({_list(stmt.args)})"
         case ir.Dim():
             return f"{stmt.out.name} = {_use(stmt.array)}.shape[{stmt.axis}]"
+        case ir.Stride():
+            return f"{stmt.out.name} = {_use(stmt.array)}.strides[{stmt.axis}]"
+        case ir.Distance():
+            return f"{stmt.out.name} = distance {_use(stmt.array)} from {_use(stmt.base)}"
         case ir.Load():
             return f"{stmt.out.name} = {_element(stmt)}"
         case ir.Store():

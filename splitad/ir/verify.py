@@ -154,11 +154,15 @@ class _Checker:
         match stmt:
             case ir.Load() | ir.Store():
                 self.element(stmt)
-            case ir.Dim():
+            case ir.Dim() | ir.Stride():
                 array = self.array(stmt.array, stmt)
                 if array is not None and not 0 <= stmt.axis < array.ndim:
                     self.fault(f"axis {stmt.axis} of {array.ndim} dimensions", stmt)
                 self.integers((stmt.out,), "size", stmt)
+            case ir.Distance():
+                self.array(stmt.array, stmt)
+                self.array(stmt.base, stmt)
+                self.integers((stmt.out,), "distance", stmt)
             case ir.View():
                 self.view(stmt)
             case ir.Alloc():

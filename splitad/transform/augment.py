@@ -1,6 +1,6 @@
 """The augmented forward: the primal, statement by statement, plus the recording.
 
-    for i in range(n):                 trips_i = max(n, 0); rec_i = cur; cur += 8 * trips_i
+    for i in range(n):                 trips_i = trip_count(n); rec_i = cur; cur += 8 * trips_i
         t = math.sin(x[i])             tape_t = column(base, rec_i, float64)
         s = s + t * t                  for i in range(n):
                                            t = math.sin(x[i]); tape_t[i] = t
@@ -37,6 +37,7 @@ from splitad.transform.identity import fresh_id
 from splitad.transform.loops import LoopText
 from splitad.transform.operands import assign, result_text, typed
 
+_TAKES_APART = (ir.GetField, ir.TupleGet, ir.Dim, ir.Stride)
 WHILE_CHUNK = 1024  # iterations of a `while` that are reserved at a time
 
 
@@ -105,6 +106,9 @@ class _Augment:
         if self.draws_ids:
             w.line(f"next_id = {len(fn.leaves)}")
         self.slot[root] = lambda c: f"{self.typed_column(f'rec_root + {c.offset}', c)}[0]"
+        for var, offset in self.layout.notes.items():
+            w.use("note_array", note_array)
+            w.line(f"note_array(base, rec_root + {offset}, {operand(w, var)})")
         self.checked = True
         for var in fn.params:
             self.save(var, root)
@@ -137,7 +141,7 @@ class _Augment:
 
     def block(self, scope: Scope) -> None:
         for stmt in scope.block.stmts:
-            if scope.parent is None and not isinstance(stmt, (ir.GetField, ir.TupleGet, ir.Dim)):
+            if scope.parent is None and not isinstance(stmt, _TAKES_APART):
                 self.check_arguments()  # once the arguments are taken apart, before anything is written
             self.w.at(stmt.loc)
             self.stmt(stmt, scope)

@@ -75,6 +75,7 @@ def _body(r: Reversal) -> None:
         if not is_array(leaf.var) and r.shadows.is_duplicated(leaf) and r.facts.active(leaf.exit):
             r.cotangents.add(leaf.exit, r.shadows.path(leaf.path), root)
     reversed_blocks.adjoints(r, root)
+    r.shadows.put_back()
     _Arguments(r, {leaf.path: leaf for leaf in r.facts.fn.leaves}).hand_back()
     r.buffers.write(w, top)
 

@@ -1,23 +1,43 @@
 """Shadows of arrays: what they are called, where they come from, and how an element is read and added to.
 
     v = x[2:]             d_v = d_x[2:]                                     the same view of the shadow
-    a = np.empty(n)       d_a = np.zeros((n, ), dtype=np.float64)           of an array that f makes
+    a = np.empty(n)       d_a = zero_array((n, ), np.float64)               of an array that f makes
     a, b = b, a           shadows_float64_1d = [d_x, d_y]                   where control flow chooses:
                           d_a = table_get(shadows_float64_1d, id_a, (n, ))  by the array's identity
+    row = x[i]            roots = [root_of(base + 16, d_x)]                 where it chooses views: by the
+                          d_row = shadow_c(roots, 0, at_row, 0, (n, ), np.float64)   place in their root
 
 `d_a` is the name for an array a, and `d_v` for the cotangent of a scalar v.
 """
 
 from __future__ import annotations
 
-import numpy as np
 from numba import types
 
 from splitad.analysis.memory import is_array
 from splitad.analysis.scopes import Scope
-from splitad.codegen.python import access, dtype_name, index_text, operand, view_text, zero
+from splitad.codegen.python import (
+    access,
+    dtype_name,
+    index_text,
+    new_array,
+    operand,
+    view_text,
+    zero,
+)
 from splitad.codegen.writer import Writer
 from splitad.ir import nodes as ir
+from splitad.runtime.shadow_roots import (
+    move,
+    new_root,
+    no_root,
+    root_drop,
+    root_of,
+    shadow_a,
+    shadow_c,
+    shadow_f,
+    shadow_packed,
+)
 from splitad.runtime.shadow_table import as_contiguous, table_drop, table_get, table_set
 from splitad.tape.ops import add_at, load_at, store_at
 from splitad.transform.facts import Facts, activity_of
@@ -35,7 +55,8 @@ class Shadows:
     def __init__(self, facts: Facts, w: Writer) -> None:
         self.facts, self.w = facts, w
         self.fn, self.active, self.shadowed = facts.fn, facts.active, facts.needs.shadowed
-        self.tables = _tables(facts)
+        self.by_place = bool(facts.identity.place)
+        self.tables = {} if self.by_place else _tables(facts)
         # whether some array field of a struct holds another array at exit than at entry
         self.rebound = any(
             is_array(leaf.var) and leaf.exit != leaf.var and self.active(leaf.var)
@@ -65,6 +86,8 @@ class Shadows:
                     self._zeros(leaf.var)
             elif not self._in_rebound(leaf) and self.path(leaf.path) != shadow_name(leaf.var):
                 self.w.line(f"{shadow_name(leaf.var)} = {self.path(leaf.path)}")
+        if self.by_place:
+            self._make_roots()
         for table, example in self.tables.items():
             self._make_table(table, example)
         # a shadow struct holds the shadows of what its fields hold at exit
@@ -96,6 +119,43 @@ class Shadows:
             entries.append(shadow_name(leaf.var) if belongs else _placeholder(self.w, example))
         entries = entries or [_placeholder(self.w, example)]
         self.w.line(f"{table} = [{', '.join(entries)}]")
+
+    def _make_roots(self) -> None:
+        """The memory of the shadows of arguments, for those in which control flow chooses views."""
+        place, w = self.facts.identity.place, self.w
+        start = "base + rec_root" if self.facts.inner else "base"
+        roots = []
+        for leaf in self.fn.leaves:
+            if leaf.var not in place:
+                w.use("no_root", no_root)
+                roots.append("no_root()")
+                continue
+            note = f"{start} + {self.facts.layout.notes[leaf.var]}"
+            if self._is_placed(leaf):
+                w.use("root_of", root_of)
+                w.line(f"{_given(leaf)} = {self.path(leaf.path)}")
+                roots.append(f"root_of({note}, {_given(leaf)})")
+            else:
+                w.use("new_root", new_root)
+                roots.append(f"new_root({note})")
+        w.line(f"roots = [{', '.join(roots) if roots else w.use('no_root', no_root) + '()'}]")
+        for leaf in self.fn.leaves:
+            if leaf.var in place and self.active(leaf.var):
+                self._from_table(leaf.var)
+            if self._is_placed(leaf):
+                w.use("move", move)
+                w.line(f"move({shadow_name(leaf.var)}, {_given(leaf)})")
+
+    def put_back(self) -> None:
+        """Into shadows of the caller's that are laid out otherwise than their arguments."""
+        for leaf in self.fn.leaves:
+            if self._is_placed(leaf):
+                self.w.line(f"move({_given(leaf)}, {shadow_name(leaf.var)})")
+
+    def _is_placed(self, leaf: ir.Leaf) -> bool:
+        """Whether the shadow is the caller's and control flow chooses views of it."""
+        known = leaf.var in self.facts.identity.place and self.active(leaf.var)
+        return known and self.is_duplicated(leaf)
 
     def at_entry(self, leaf: ir.Leaf) -> str:
         """The shadow of the array that a struct's field holds at entry, as the field can hold it."""
@@ -132,17 +192,34 @@ class Shadows:
     def drop(self, alloc: ir.Alloc) -> None:
         """Before the array was made, the shadow in a table is another one's."""
         if alloc.out in self.facts.identity.id and alloc.out in self.shadowed:
+            if self.by_place:
+                self.w.use("root_drop", root_drop)
+                self.w.line(f"root_drop(roots, {self._id_of(alloc.out)})")
+                return
             self.w.use("table_drop", table_drop)
             self.w.line(f"table_drop({table_name(alloc.out)}, {self._id_of(alloc.out)})")
 
     def _zeros(self, array: ir.Var) -> None:
-        self.w.use("np", np)
-        dims, dtype = self._dims(array), dtype_name(self.w, array.type.dtype)
-        self.w.line(f"{shadow_name(array)} = np.zeros({dims}, dtype={dtype})")
+        made = new_array(self.w, "zeros", self._dims(array), array.type.dtype)
+        self.w.line(f"{shadow_name(array)} = {made}")
 
     def _from_table(self, array: ir.Var) -> None:
-        table, identity, dims = table_name(array), self._id_of(array), self._dims(array)
+        identity, dims = self._id_of(array), self._dims(array)
+        if self.by_place:
+            self.w.line(f"{shadow_name(array)} = {self._placed(array, identity, dims)}")
+            return
+        table = table_name(array)
         self.w.line(f"{shadow_name(array)} = table_get({table}, {identity}, {dims})")
+
+    def _placed(self, array: ir.Var, identity: str, dims: str) -> str:
+        w, place = self.w, self.facts.identity.place[array]
+        layout = array.type.layout if array.type.ndim else "C"
+        maker = _MAKERS[layout] if array.type.aligned else shadow_packed
+        name, dtype = w.use(maker.__name__, maker), dtype_name(w, array.type.dtype)
+        at, size = operand(w, place.at), operand(w, place.size)
+        if maker in (shadow_a, shadow_packed):
+            dims += f", ({''.join(operand(w, s) + ', ' for s in place.strides)})"
+        return f"{name}(roots, {identity}, {at}, {size}, {dims}, {dtype})"
 
     def _id_of(self, array: ir.Operand) -> str:
         assert isinstance(array, ir.Var)
@@ -155,6 +232,14 @@ class Shadows:
         made = self.facts.where.definition.get(array)
         shape = made.shape if isinstance(made, ir.Alloc) else self.facts.identity.dims[array]
         return f"({''.join(operand(self.w, n) + ', ' for n in shape)})"
+
+
+_MAKERS = {"C": shadow_c, "F": shadow_f, "A": shadow_a}
+
+
+def _given(leaf: ir.Leaf) -> str:
+    """The caller's shadow."""
+    return "given_" + leaf.var.name
 
 
 # ---- tables --------------------------------------------------------------------------------------------

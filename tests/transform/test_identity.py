@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from splitad.analysis.activity import is_differentiable
-from splitad.analysis.memory import is_array
+from splitad.analysis.memory import is_array, memory
+from splitad.analysis.scopes import scopes
 from splitad.errors import UnsupportedError
 from splitad.ir import nodes as ir
 from splitad.ir.show import show
@@ -17,6 +20,9 @@ from tests.ir_parse import parse
 class _Active:
     """Everything but what is named `still...` is active."""
 
+    def __init__(self, fn: ir.Function) -> None:
+        self.memory = memory(fn, scopes(fn), {}, args_alias=False)
+
     def __call__(self, operand: ir.Operand) -> bool:
         named = isinstance(operand, ir.Var) and operand.name.startswith("still")
         return is_array(operand) and is_differentiable(operand.type) and not named
@@ -25,7 +31,7 @@ class _Active:
 def run(text: str) -> tuple[str, identity.Identity]:
     fn = parse(text)
     wanted = frozenset(leaf.var for leaf in fn.leaves)
-    changed, ids = identity.run(fn, _Active(), wanted)  # type: ignore[arg-type]
+    changed, ids = identity.run(fn, _Active(fn), wanted)  # type: ignore[arg-type]
     verify(changed)
     return "\n".join(show(changed).splitlines()[2:]), ids
 
@@ -113,15 +119,80 @@ f(n: int64, x: float64[::1], b: bool):
     assert "still_2_" not in text
 
 
-def test_a_view_cannot_be_chosen() -> None:
-    with pytest.raises(UnsupportedError, match="'v' is a view here") as error:
-        run("""
+def test_a_view_that_is_chosen_has_a_place_in_its_root() -> None:
+    """The only root is x: only the place is carried."""
+    text, ids = run("""
 f(n: int64, x: float64[::1]):
   v = view x[0:2]
   for k in 0..n step 1 [a = v] -> p:
-    yield a
+    w = view a[1:2]
+    yield w
   return
 """)
+    assert (
+        text
+        == """\
+  x_n0 = x.shape[0]
+  v = view x[0:2]
+  at_v = distance v from x
+  for k in 0..n step 1 [a = v, at_a = at_v] -> p, at_p:
+    a_n0 = a.shape[0]
+    a_s0 = a.strides[0]
+    w = view a[1:2]
+    at_w = distance w from a
+    at_w_1 = add(at_a, at_w)
+    yield w, at_w_1
+  p_n0 = p.shape[0]
+  p_s0 = p.strides[0]
+  return None"""
+    )
+    assert {v.name for v in ids.place} == {"x", "a", "p"}
+
+
+def test_views_of_several_roots_carry_the_root_and_its_size() -> None:
+    text, _ = run("""
+f(n: int64, x: float64[::1], b: bool):
+  new = empty((n,), float64)
+  v = view new[1:2]
+  if b -> a:
+    yield v
+  else:
+    yield x
+  return
+""")
+    assert (
+        text
+        == """\
+  x_n0 = x.shape[0]
+  new = empty((n), float64)
+  id_new = impure fresh_id()
+  new_n0 = new.shape[0]
+  size_new = mul(8, new_n0)
+  v = view new[1:2]
+  at_v = distance v from new
+  if b -> a, id_a, at_a, size_a:
+    yield v, id_new, at_v, size_new
+  else:
+    yield x, 1, 0, 0
+  a_n0 = a.shape[0]
+  a_s0 = a.strides[0]
+  return None"""
+    )
+
+
+def test_a_field_cannot_be_rebound_to_a_view() -> None:
+    fn = parse("""
+f(x: float64[::1]):
+  v = view x[0:2]
+  return
+""")
+    (leaf,) = fn.leaves
+    (view,) = fn.body.stmts
+    assert isinstance(view, ir.View)
+    field = ir.Leaf((0, "h"), leaf.var, view.out)
+    fn = replace(fn, leaves=(field,))
+    with pytest.raises(UnsupportedError, match="'v' is a view here") as error:
+        identity.run(fn, _Active(fn), frozenset([leaf.var]))  # type: ignore[arg-type]
     assert "copy" in str(error.value)
 
 

@@ -1,0 +1,89 @@
+"""Shadows of arrays of which control flow decides what view they are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import splitad as ad
+from splitad.testing import check_vjp
+from tests.cases.chosen_views import PROGRAMS, Pair, nested, of_two, workspace
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_agrees_with_differences(name: str) -> None:
+    function, args = PROGRAMS[name]
+    check_vjp(function, *args(np.random.default_rng(3)))
+
+
+def test_of_a_workspace() -> None:
+    """A Const argument has a shadow of the pullback's own, laid out as the argument is."""
+    r = np.random.default_rng(3)
+    activities = (ad.Duplicated, ad.Const, ad.Active)
+    check_vjp(workspace, r.random(2), r.random((4, 4))[::-2, ::2], 0.6, activities=activities)
+
+
+def _spread(a: np.ndarray, step: int) -> np.ndarray:
+    """The same numbers, in other places of memory."""
+    wide = np.zeros(a.size * abs(step), a.dtype)[::step]
+    wide[...] = a
+    return wide
+
+
+@pytest.mark.parametrize("c", [0.6, -0.6])
+def test_shadows_in_other_layouts(c: float) -> None:
+    r = np.random.default_rng(4)
+    x, y, x_bar, y_bar = (r.random(5) for _ in range(4))
+    forward = ad.split(of_two)
+
+    def pulled(x, y, x_bar, y_bar):
+        _, pullback = forward(x.copy() if x.strides[0] == 8 else x, y.copy(), c)
+        (c_bar,) = pullback(1.3, x_bar, y_bar)
+        return [*x_bar, *y_bar, c_bar]
+
+    want = pulled(x, y, x_bar.copy(), y_bar.copy())
+    assert pulled(x, y, _spread(x_bar, -3), _spread(y_bar, 2)) == pytest.approx(want, rel=1e-13)
+    got = pulled(_spread(x, 2), y, x_bar.copy(), _spread(y_bar, -1))
+    assert got == pytest.approx(want, rel=1e-13)
+
+
+def test_shadows_in_fortran_order() -> None:
+    r = np.random.default_rng(5)
+    x, x_bar, result_bar = (r.random((4, 3)) for _ in range(3))
+    forward = ad.split(nested)
+    got = []
+    for primal, shadow in (("C", "C"), ("C", "F"), ("F", "C")):
+        _, pullback = forward(x.copy(order=primal), 3)
+        d = x_bar.copy(order=shadow)
+        pullback(result_bar, d)
+        got.append(d)
+    assert np.allclose(got[0], got[1], rtol=1e-13) and np.allclose(got[0], got[2], rtol=1e-13)
+
+
+def read(x, y, c):
+    a = x[1:]
+    if c > 0:
+        a = y[1:]
+    return a[0] * a[1] * c * x[0]
+
+
+def test_the_shadow_of_an_argument_that_overlaps_itself() -> None:
+    """It cannot be brought to the layout of the argument: three elements would become one."""
+    forward = ad.split(read)
+    _, pullback = forward(np.broadcast_to(np.array([2.0]), (3,)), np.ones(3), 1.0)
+    with pytest.raises(ad.ShadowError, match="overlaps itself"):
+        pullback(1.0, np.zeros(3), np.zeros(3))
+
+
+def rebound(s, c):
+    row = s.x
+    if c > 0:
+        row = s.y[0]
+    row[0] *= c
+    s.x = s.x * 2.0
+    return s.x[0] + row[1]
+
+
+def test_views_beside_fields_that_are_rebound() -> None:
+    with pytest.raises(ad.UnsupportedError, match="'row' is a view here"):
+        ad.split(rebound)(Pair(np.ones(3), np.ones((2, 3))), 0.6)
