@@ -1,8 +1,8 @@
 """Scalar operations of splitad's own, for `Prim.fn` where no user-visible function says what is meant.
 
 They can be called as plain Python and from njit code, with the same result under every error model.  What
-generated code is full of is lowered in place: an ``@overload`` would be compiled as a function of its own, for
-every pair of types, before the code that calls it.
+generated code is full of is lowered in place: an ``@overload`` would be compiled as a function of its own,
+for every pair of types, before the code that calls it.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _wide(a: types.Type, b: types.Type) -> types.Type:
     return types.float32 if single else types.float64
 
 
-def _floats(context, builder, signature, args):  # type: ignore[no-untyped-def]
+def _converted(context, builder, signature, args):  # type: ignore[no-untyped-def]
     """The arguments as values of the result's type."""
     return [
         context.cast(builder, value, given, signature.return_type)
@@ -88,7 +88,7 @@ def _type_guarded_mul(context):  # type: ignore[no-untyped-def]
 def _product_select(context, builder, signature, args):  # type: ignore[no-untyped-def]
     """The product and a select on d: a masked multiplication where the loop vectorises, but some five
     instructions a product where it does not."""
-    p, d = _floats(context, builder, signature, args)
+    p, d = _converted(context, builder, signature, args)
     return builder.select(builder.fcmp_unordered("!=", d, d.type(0.0)), builder.fmul(p, d), d)
 
 
@@ -96,7 +96,7 @@ def _product_select(context, builder, signature, args):  # type: ignore[no-untyp
 def _product_branch(context, builder, signature, args):  # type: ignore[no-untyped-def]
     """The product; only where that is NaN, a look at d.  The branch is not taken in finite code and costs
     two instructions."""
-    p, d = _floats(context, builder, signature, args)
+    p, d = _converted(context, builder, signature, args)
     product = builder.fmul(p, d)
     start = builder.block
     with builder.if_then(builder.fcmp_unordered("uno", product, product), likely=False):
@@ -116,6 +116,39 @@ def _product_complex(context, builder, signature, args):  # type: ignore[no-unty
         return p * d if d != 0 else 0 * d
 
     return context.compile_internal(builder, product, signature, args)
+
+
+def trip_count(n: int) -> int:
+    """n, or 0 where it is negative: how many values ``range(n)`` has."""
+    return max(n, 0)
+
+
+def at_most(n: int, limit: int) -> int:
+    """The smaller one."""
+    return min(n, limit)
+
+
+@type_callable(trip_count)
+def _type_trip_count(context):  # type: ignore[no-untyped-def]
+    return lambda n: types.intp
+
+
+@type_callable(at_most)
+def _type_at_most(context):  # type: ignore[no-untyped-def]
+    return lambda n, limit: types.intp
+
+
+@lower_builtin(trip_count, types.Integer)
+def _lower_trip_count(context, builder, signature, args):  # type: ignore[no-untyped-def]
+    (n,) = _converted(context, builder, signature, args)
+    zero = n.type(0)
+    return builder.select(builder.icmp_signed(">", n, zero), n, zero)
+
+
+@lower_builtin(at_most, types.Integer, types.Integer)
+def _lower_at_most(context, builder, signature, args):  # type: ignore[no-untyped-def]
+    n, limit = _converted(context, builder, signature, args)
+    return builder.select(builder.icmp_signed("<", n, limit), n, limit)
 
 
 def real(z: Any) -> Any:
@@ -173,7 +206,7 @@ def _type_fdiv(context):  # type: ignore[no-untyped-def]
 def _lower_fdiv(context, builder, signature, args):  # type: ignore[no-untyped-def]
     """Of floats, the machine's division, with no test for zero."""
     kind = signature.return_type
-    operands = _floats(context, builder, signature, args)
+    operands = _converted(context, builder, signature, args)
     if isinstance(kind, types.Complex):
         return context.compile_internal(builder, _complex_div, kind(kind, kind), operands)
     return builder.fdiv(*operands)

@@ -1,8 +1,9 @@
-"""Whole arrays on the tape: their elements in C order, then their shape.
+"""Whole arrays: on the tape, their elements in C order, then their shape; and new ones.
 
     need = snapshot_nbytes(a)              the bytes that it takes, a multiple of 8
     put_array(address, cur, a)             writes it at offset cur
     last_array(address, cur, dtype, ndim)  the array that ends at offset cur, over the tape's memory
+    empty_array(shape, dtype), zero_array(shape, dtype)    as np.empty and np.zeros, for a tuple of sizes
 
 Intrinsics, not compiled functions: they are used for every type of array, and cost no compilation each.
 """
@@ -15,6 +16,7 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
+from numba.np.arrayobj import _empty_nd_impl, _parse_shape
 
 from splitad.tape.columns import pointer, scalar_type
 from splitad.tape.ops import _transfer, fill_array
@@ -74,3 +76,31 @@ def last_array(typingctx: Any, address: Any, cur: Any, dtype: Any, ndim: Any) ->
         return fill_array(context, builder, array_type, pointer(builder, base, start), shape)
 
     return array_type(types.int64, types.int64, dtype, ndim), codegen
+
+
+def _new(context: Any, builder: Any, array_type: Any, shape: Any, value: Any) -> Any:
+    """A new array; ValueError for a negative size, MemoryError, as Numba has them."""
+    sizes = _parse_shape(context, builder, shape, value)
+    return _empty_nd_impl(context, builder, array_type, sizes)
+
+
+@intrinsic  # type: ignore[misc]
+def empty_array(typingctx: Any, shape: Any, dtype: Any) -> Any:
+    array_type = types.Array(scalar_type(dtype), len(shape), "C")
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return _new(context, builder, array_type, shape, args[0])._getvalue()
+
+    return array_type(shape, dtype), codegen
+
+
+@intrinsic  # type: ignore[misc]
+def zero_array(typingctx: Any, shape: Any, dtype: Any) -> Any:
+    array_type = types.Array(scalar_type(dtype), len(shape), "C")
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        array = _new(context, builder, array_type, shape, args[0])
+        cgutils.memset(builder, array.data, builder.mul(array.nitems, array.itemsize), 0)
+        return array._getvalue()
+
+    return array_type(shape, dtype), codegen

@@ -11,11 +11,10 @@
 
 from __future__ import annotations
 
-import numpy as np
 from numba import types
 
 from splitad.analysis.adjoint_loops import LoopPlan
-from splitad.codegen.python import dtype_name, statement, zero
+from splitad.codegen.python import new_array, statement, zero
 from splitad.codegen.writer import Writer
 from splitad.ir import nodes as ir
 from splitad.tape.ops import load_at, store_at
@@ -40,8 +39,7 @@ class Buffers:
     def write(self, w: Writer, mark: int) -> None:
         """Make them, in a place before all loops."""
         for name, (dtype, rows) in self.rows.items():
-            w.use("np", np)
-            w.insert(mark, [f"{name} = np.empty({rows * CHUNK}, dtype={dtype_name(w, dtype)})"])
+            w.insert(mark, [f"{name} = {new_array(w, 'empty', f'({rows * CHUNK},)', dtype)}"])
 
 
 class Additions:

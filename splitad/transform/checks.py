@@ -16,10 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-import numpy as np
+from numba import types
 
 from splitad.analysis.activity import is_differentiable
 from splitad.analysis.memory import is_array, tree_leaves
+from splitad.codegen.python import new_array
 from splitad.codegen.writer import Writer, identifier
 from splitad.errors import ShadowError, UnsupportedError
 from splitad.ir import nodes as ir
@@ -119,10 +120,9 @@ def write_shadow_checks(facts: Facts, w: Writer, path: Callable[..., str]) -> No
     written = [facts.args_alias or is_written(facts, leaf) for leaf in leaves]
     mine = [leaf for leaf, on in zip(leaves, shadowed, strict=True) if on]
     words = [boundary.note_words(leaf.var.type.ndim) for leaf in mine]
-    w.use("np", np)
     w.use("address_of", address_of)
     w.use("note_array", boundary.note_array)
-    w.line(f"notes = np.empty({sum(words)}, dtype=np.int64)")
+    w.line(f"notes = {new_array(w, 'empty', f'({sum(words)},)', types.int64)}")
     w.line("shadows = address_of(notes)")
     for k, leaf in enumerate(mine):
         w.line(f"note_array(shadows, {8 * sum(words[:k])}, {path(leaf.path)})")

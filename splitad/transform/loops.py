@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from splitad.codegen.python import operand, type_name
 from splitad.codegen.writer import Writer, identifier
 from splitad.ir import nodes as ir
+from splitad.rules.ops import trip_count
 from splitad.tape.layout import Column, Record
 from splitad.tape.ops import column
 from splitad.transform.facts import unit_loop, zero_based
@@ -36,10 +37,10 @@ class LoopText:
         """The trip count; never negative."""
         stop = operand(w, self.loop.stop)
         start, step = operand(w, self.loop.start), operand(w, self.loop.step)
-        if zero_based(self.loop):
-            w.line(f"{self.trips} = max({stop}, 0)")
-        elif unit_loop(self.loop):
-            w.line(f"{self.trips} = max({stop} - {start}, 0)")
+        if unit_loop(self.loop):
+            w.use("trip_count", trip_count)
+            difference = stop if zero_based(self.loop) else f"{stop} - {start}"
+            w.line(f"{self.trips} = trip_count({difference})")
         else:
             w.line(f"{self.trips} = len(range({start}, {stop}, {step}))")
 

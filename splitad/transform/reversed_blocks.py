@@ -1,6 +1,6 @@
 """Blocks, loops and branches reversed.
 
-for i in range(n):                  trips_i = max(n, 0); cur -= 8 * trips_i; rec_i = cur
+for i in range(n):                  trips_i = trip_count(n); cur -= 8 * trips_i; rec_i = cur
     t = math.sin(x[i])              for i in range(trips_i - 1, -1, -1):
     s = s + t * t                       t = tape_t[i]; x_i = ...          what the plan restores
                                         d_x = ...                         shadows of arrays made here
@@ -20,6 +20,7 @@ from splitad.analysis.scopes import Scope
 from splitad.codegen.python import operand
 from splitad.codegen.writer import identifier
 from splitad.ir import nodes as ir
+from splitad.rules.ops import at_most
 from splitad.transform.additions import CHUNK, Additions
 from splitad.transform.adjoints import adjoint
 from splitad.transform.cotangents import Carried
@@ -101,7 +102,8 @@ def _in_pieces(
     pieces = f"range({count})" if rising else f"range({count} - 1, -1, -1)"
     with w.indented(f"for piece_{k} in {pieces}:"):
         w.line(f"lo_{k} = {first}piece_{k} * {CHUNK}")
-        w.line(f"hi_{k} = min(lo_{k} + {CHUNK}, {first}{text.trips})")
+        w.use("at_most", at_most)
+        w.line(f"hi_{k} = at_most(lo_{k} + {CHUNK}, {first}{text.trips})")
         piece = f"range(lo_{k}, hi_{k})" if rising else f"range(hi_{k} - 1, lo_{k} - 1, -1)"
         with w.indented(f"for {k} in {piece}:"):
             w.line(f"at = {k} - lo_{k}")

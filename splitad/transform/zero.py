@@ -5,10 +5,9 @@ They have the shapes and the aliasing of the arguments as f left them, which the
 
 from __future__ import annotations
 
-import numpy as np
 from numba import types
 
-from splitad.codegen.python import dtype_name, literal, type_name, zero
+from splitad.codegen.python import literal, new_array, type_name, zero
 from splitad.codegen.writer import Writer
 from splitad.ir import nodes as ir
 from splitad.ir.activities import is_real_or_complex
@@ -71,8 +70,7 @@ class _Zero:
         text = f"{name}(base, {self.facts.layout.notes[leaf.var]})"
         if is_real_or_complex(type.dtype) or isinstance(type.dtype, types.Record):
             return text
-        w.use("np", np)
-        return f"np.zeros({text}.shape, dtype={dtype_name(w, type.dtype)})"
+        return new_array(w, "zeros", f"{text}.shape", type.dtype)
 
     def scalar(self, type: types.Type, path: Path) -> str:
         w, leaf = self.w, self.leaf.get(path)

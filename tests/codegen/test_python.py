@@ -51,7 +51,7 @@ def test_frozen_arrays_have_names_of_their_own() -> None:
 def test_zeros(type: types.Type) -> None:
     w = Writer({})
     text = python.zero(w, type)
-    value = eval(text, dict(w.names) | {"np": np})
+    value = njit(eval(f"lambda: {text}", dict(w.names)))()
     assert np.size(value) == 0 or value == 0
 
 
@@ -98,7 +98,7 @@ def test_statements() -> None:
         "store_at(m, (n, 1), u)",
         "v = m[1, 0:n:2]",
         "w = m.T",
-        "a = np.zeros((n, 2, ), dtype=np.float64)",
+        "a = zero_array((n, 2, ), np.float64)",
         "k = x.shape[0]",
         "c = int64(t)",
         "d = t + u",

@@ -48,6 +48,14 @@ def test_select_real_imag():
     assert compiled(False, 1 + 2j) == 2.0
 
 
+def test_trip_count_and_at_most() -> None:
+    compiled = numba.njit(lambda n, limit: (ops.trip_count(n), ops.at_most(n, limit)))
+    for n, limit in [(3, 5), (5, 3), (0, 0), (-2, 4), (np.int32(-2), np.int32(-3))]:
+        assert compiled(n, limit) == (ops.trip_count(n), ops.at_most(n, limit))
+        assert compiled(n, limit) == (len(range(n)), sorted([n, limit])[0])
+
+
+
 @pytest.mark.parametrize("p, d", [(math.inf, 0.0), (math.nan, 0.0), (math.inf, -0.0), (2, 0.0)])
 def test_a_zero_cotangent_times_anything_is_zero(p, d):
     compiled = numba.njit(lambda p, d: ops.guarded_mul(p, d))

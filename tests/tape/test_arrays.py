@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from splitad.tape.arrays import last_array, put_array, snapshot_nbytes
+from splitad.tape.arrays import empty_array, last_array, put_array, snapshot_nbytes, zero_array
 from splitad.tape.ops import tape_grow, tape_new
 
 
@@ -53,3 +53,22 @@ def test_there_and_back(name: str) -> None:
         assert copy.shape == a.shape and copy.dtype == a.dtype and copy.flags.c_contiguous
         np.testing.assert_array_equal(copy, a)
     assert size % 8 == 0 and size >= a.nbytes + 8 * a.ndim
+
+
+@njit
+def new(shape, dtype):
+    return zero_array(shape, dtype), empty_array(shape, dtype)
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (2, 0), (2, 3, 4)])
+@pytest.mark.parametrize("dtype", [np.dtype("f4"), np.dtype("?"), RECORD])
+def test_new_arrays(shape: tuple[int, ...], dtype: np.dtype) -> None:
+    zeros, empty = new(shape, dtype)
+    for made in (zeros, empty):
+        assert made.shape == shape and made.dtype == dtype and made.flags.c_contiguous
+    np.testing.assert_array_equal(zeros, np.zeros(shape, dtype))
+
+
+def test_a_new_array_has_no_negative_size() -> None:
+    with pytest.raises(ValueError, match="negative dimensions"):
+        new((2, -1), np.dtype("f4"))
