@@ -22,6 +22,7 @@ from splitad.ir.types import NumbaError
 from splitad.pipeline import Options, PairText, build
 from splitad.rules import ops, registry
 from splitad.runtime.linking import NO_WRAPPERS
+from splitad.transform.lists import is_written
 
 # Sums of cotangents may be reassociated; infinities and NaN keep their meaning.
 PULLBACK_FASTMATH = {"reassoc", "contract", "nsz", "arcp"}
@@ -93,6 +94,8 @@ class CompiledPair:
                 found.append((leaf.path, False))
             if leaf.exit != leaf.var:
                 found.append((leaf.path, True))
+        changed = (each for each in facts.fn.lists if is_written(facts.fn, each))
+        found += [((each.position,), False) for each in changed]
         return tuple(found)
 
     @cached_property

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numba import njit, typeof, types
+from numba.typed import List
 
 from splitad.cache import CompiledPair
 from splitad.codegen.load import load_source
@@ -218,7 +219,15 @@ def _fill(shadow: Any, bar: Any) -> None:
         if bar.shape != shadow.shape:
             raise ShadowError(f"exit_bar has shape {bar.shape} where the state has {shadow.shape}")
         shadow[...] = bar
-    elif isinstance(shadow, (tuple, list)):
+    elif isinstance(shadow, (list, List)):
+        if len(bar) != len(shadow):
+            raise ShadowError(f"exit_bar has {len(bar)} items where the state has {len(shadow)}")
+        for k, item in enumerate(bar):
+            if isinstance(shadow[k], (float, complex)):
+                shadow[k] = item
+            else:
+                _fill(shadow[k], item)
+    elif isinstance(shadow, tuple):
         for s, b in zip(shadow, bar, strict=True):
             _fill(s, b)
     else:

@@ -28,7 +28,7 @@ from splitad.ir.verify import verify
 from splitad.ir.walk import walk
 from splitad.rules import registry
 from splitad.tape.layout import layout
-from splitad.transform import augment, identity, pullback, simplify, zero
+from splitad.transform import augment, identity, lists, pullback, simplify, zero
 from splitad.transform import names as renaming
 from splitad.transform import undo as undo_pass
 from splitad.transform.facts import Callees, Facts
@@ -98,7 +98,7 @@ def _build(
         leaf.var
         for leaf in fn.leaves
         if activities[leaf.path[0]] != "const" and is_differentiable(leaf.var.type)  # type: ignore[index]
-    )
+    ) | {each.var for each in lists.duplicated(fn, activities)}
     _check("lower", fn)
     # smaller code to differentiate is smaller code twice over: values shared, invariants out of loops
     fn = _check(
@@ -120,7 +120,7 @@ def _build(
 
     active = _activity(fn, wanted, options)
     where, mem = active.memory.scopes, active.memory
-    needs = reverse(fn, active, ids)
+    needs = reverse(fn, active, ids, lists.duplicated(fn, activities))
     stable = frozenset(
         leaf.var
         for leaf in fn.leaves
@@ -138,7 +138,7 @@ def _build(
         for leaf in fn.leaves
         if is_array(leaf.var) and (not options.inner or leaf.var in ids.place)
     )
-    places = layout(where, plan, active, noted)
+    places = layout(where, plan, active, noted, len(fn.lists))
     limit = f"the tape of {fn.name} would outgrow max_tape_bytes={options.max_tape_bytes}"
     found = Facts(
         fn,

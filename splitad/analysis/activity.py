@@ -83,6 +83,9 @@ def activity(
             useful.add(leaf.exit)
             if is_array(leaf.var):
                 useful.add(leaf.var)
+    for each in fn.lists:
+        if each.var in wanted:
+            useful.add(each.exit)
     _fixpoint(flows, useful, forward=False)
     return Activity(
         frozenset(varied.scalars & useful.scalars), frozenset(varied.roots & useful.roots), memory

@@ -107,6 +107,9 @@ def count_uses(fn: ir.Function) -> dict[ir.Var, int]:
     tree(fn.result)
     for leaf in fn.leaves:
         add(leaf.exit)
+    for each in fn.lists:
+        add(each.exit)
+        add(each.length)
     return found
 
 

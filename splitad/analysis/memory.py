@@ -104,7 +104,7 @@ def memory(
         for stmt in block.stmts:
             if isinstance(stmt, ir.View):
                 roots[stmt.out] = get(stmt.base)
-            elif isinstance(stmt, ir.Alloc):
+            elif isinstance(stmt, (ir.Alloc, ir.ListItems)):
                 roots[stmt.out] = frozenset([("new", stmt.out)])
             elif isinstance(stmt, ir.ArrayCall):
                 for out in stmt.outs:

@@ -73,8 +73,12 @@ class Reverse:
     shadowed: frozenset[ir.Var]
 
 
-def reverse(fn: ir.Function, active: Activity, identity: Identity) -> Reverse:
-    """What the reverse pass of fn, which has its identities, will do."""
+def reverse(
+    fn: ir.Function, active: Activity, identity: Identity, lists: tuple[ir.ListArg, ...] = ()
+) -> Reverse:
+    """What the reverse pass of fn, which has its identities, will do.
+
+    lists: those that have a shadow of the caller's."""
     values: dict[ir.Var, None] = {}
     contents: list[tuple[ir.ArrayCall, ir.Var]] = []
     shadowed: dict[ir.Var, None] = {}
@@ -150,6 +154,9 @@ def reverse(fn: ir.Function, active: Activity, identity: Identity) -> Reverse:
                 shadow(leaf.var)
                 shadow(leaf.exit)
                 need(identity.id.get(leaf.exit))  # type: ignore[arg-type]
+    for each in lists:
+        shadow(each.var)
+        shadow(each.exit)
     return Reverse(tuple(values), tuple(contents), frozenset(shadowed))
 
 

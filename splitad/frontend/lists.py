@@ -1,4 +1,4 @@
-"""Lists that the function makes itself: arrays that grow, and a length.
+"""Lists: arrays that grow, and a length.
 
     a = []                  a.data = empty(8)      a.len = 0
     a.append(x)             if a.len == a.data.shape[0]: a.data = a bigger copy
@@ -6,6 +6,11 @@
 
 Both live in the state like the fields of an object, so loops carry them and branches merge them.  A list of
 tuples has one array for each number in a tuple.
+
+A list argument is copied into such an array at entry.  What changes it is done to the list as well, so
+that the caller sees it:
+
+    xs.append(t)            (as above)             xs.append(t)
 """
 
 from __future__ import annotations
@@ -83,6 +88,31 @@ def grown(c: Context, value: Any) -> Any:
     return make(c, value.items, value.type) if isinstance(value, ListVal) else value
 
 
+def from_outside(c: Context, argument: ir.Var) -> tuple[GrowVal, ir.Var]:
+    """A list argument, and the array that its items are in now."""
+    made = c.new_list(argument.type)
+    c.roots[made.oid] = argument
+    kind = types.Array(argument.type.dtype, 1, "C")
+    items = c.b.fresh(f"{argument.name}_items", kind)
+    c.b.emit(ir.ListItems(items, argument, loc=c.b.loc))
+    c.arrays.origins.fresh(items)
+    c.heap[(made.oid, "data0")] = items
+    c.heap[(made.oid, "len")] = c.arrays.shapes.dim(items, 0)
+    return made, items
+
+
+def at_exit(c: Context, owner: GrowVal) -> tuple[ir.Operand, ir.Operand]:
+    """The array that its items are in, and how many there are."""
+    return _data(c, owner)[0], length(c, owner)
+
+
+def _effect(c: Context, owner: GrowVal, kind: str, *args: Value) -> None:
+    """The same change of the caller's list."""
+    if owner.oid in c.roots:
+        operands = tuple(slot for arg in args for slot in merge.slots(arg))
+        c.b.emit(ir.ListOp(c.roots[owner.oid], kind, operands, loc=c.b.loc))
+
+
 def _template(c: Context, owner: GrowVal) -> Value:
     found = c.undefined(owner.type.dtype)
     kinds = [types.unliteral(slot.type) for slot in merge.slots(found)]
@@ -122,12 +152,23 @@ def _load(c: Context, owner: GrowVal, k: ir.Operand) -> Value:
 
 
 def getitem(c: Context, owner: GrowVal, k: ir.Operand, within: bool) -> Value:
-    """``owner[k]``; within: k is known to be an index."""
+    """``owner[k]``; within: k is known to be an index, in a loop over the list."""
+    if within and not merge.same(c.iterated.get(owner.oid), length(c, owner)):
+        c.refuse("The loop changes the length of the list it runs over.", "Loop over a range.")
     return _load(c, owner, k if within else _checked(c, owner, k, "getitem out of range"))
 
 
+def loop_begins(c: Context, value: Value) -> None:
+    """The loop at hand runs over this, if it is a list: as far as it is long now."""
+    if isinstance(value, GrowVal):
+        c.iterated[value.oid] = length(c, value)
+
+
 def setitem(c: Context, owner: GrowVal, k: ir.Operand, value: Value) -> None:
-    _store(c, owner, _checked(c, owner, k, "setitem out of range"), value)
+    k = _checked(c, owner, k, "setitem out of range")
+    value = c.conform(value, owner.type.dtype)
+    _effect(c, owner, "set", k, value)
+    _store(c, owner, k, value)
 
 
 def _checked(c: Context, owner: GrowVal, k: ir.Operand, message: str) -> ir.Operand:
@@ -166,6 +207,7 @@ def method(c: Context, owner: GrowVal, name: str, args: list[Any]) -> Any:
         case "extend", [other] if isinstance(other := grown(c, other), GrowVal):
             _extend(c, owner, other)
         case "clear", []:
+            _effect(c, owner, "clear")
             c.heap[(owner.oid, "len")] = c.b.intp(0)
         case "pop", []:
             return _pop(c, owner)
@@ -176,9 +218,19 @@ def method(c: Context, owner: GrowVal, name: str, args: list[Any]) -> Any:
     return NONE
 
 
+def inplace_binop(c: Context, fn: Any, owner: GrowVal, value: Any) -> None:
+    """``owner += value`` changes the list itself."""
+    if fn is operator.add and isinstance(other := grown(c, value), GrowVal):
+        _extend(c, owner, other)
+        return
+    c.refuse("This operator of a list is not supported in place.", "Write out the new list.")
+
+
 def append(c: Context, owner: GrowVal, item: Value) -> None:
     n = length(c, owner)
     after = scalars.prim(c, operator.add, n, c.b.intp(1), name="n")
+    item = c.conform(item, owner.type.dtype)
+    _effect(c, owner, "append", item)
     _reserve(c, owner, after)
     _store(c, owner, n, item)
     c.heap[(owner.oid, "len")] = after
@@ -189,7 +241,9 @@ def _extend(c: Context, owner: GrowVal, other: GrowVal) -> None:
     after = scalars.prim(c, operator.add, n, more, name="n")
     _reserve(c, owner, after)
     with c.b.loop(more, "k") as k:
-        _store(c, owner, scalars.prim(c, operator.add, n, k), _load(c, other, k))
+        item = c.conform(_load(c, other, k), owner.type.dtype)
+        _effect(c, owner, "append", item)
+        _store(c, owner, scalars.prim(c, operator.add, n, k), item)
     c.heap[(owner.oid, "len")] = after
 
 
@@ -221,6 +275,7 @@ def _pop(c: Context, owner: GrowVal) -> Value:
         c, scalars.prim(c, operator.eq, n, c.b.intp(0)), IndexError, "pop from empty list"
     )
     last = scalars.prim(c, operator.sub, n, c.b.intp(1), name="n")
+    _effect(c, owner, "pop")
     c.heap[(owner.oid, "len")] = last
     return _load(c, owner, last)
 

@@ -44,6 +44,7 @@ from splitad.frontend.structured import (
 from splitad.frontend.typing import infer
 from splitad.frontend.values import (
     NONE,
+    GrowVal,
     ListVal,
     PyVal,
     StructVal,
@@ -86,6 +87,7 @@ def lower(
         _tree(c, result),
         types.unliteral(typing.return_type),
         normal.loc,
+        tuple(entry.list_arguments()),
     )
     return naming.run(walk.substitute(made, c.frozen), c.b.bases, c.hints)
 
@@ -153,6 +155,11 @@ def one(c: Context, node: Node) -> None:
             if isinstance(value, ast.Name):
                 opaque.names(c, [value.id])
             result = NONE if value is None else scalars.name_value(c, value)
+            if isinstance(result, (GrowVal, ListVal)) and not c.frame.path:
+                c.refuse(
+                    "A function that returns a list is not supported.",
+                    "Return an array (np.array(...)), or change a list that is an argument.",
+                )
             c.set(RESULT, c.conform(result, c.frame.typing.return_type, "result"))
         case Branch():
             opaque.names(c, [node.test])
@@ -275,6 +282,9 @@ def augmented(c: Context, stmt: ast.AugAssign, name: str, fn: Any, node: ast.exp
     if is_arrayish(target):
         arrays.inplace_binop(c.arrays, fn, target, value)
         return
+    if isinstance(target, GrowVal):
+        lists.inplace_binop(c, fn, target, value)
+        return
     bind(c, name, operators.binary(c, fn, target, value, type, plain(name)), type)
 
 
@@ -295,6 +305,8 @@ def expression(c: Context, node: ast.expr, type: types.Type | None, name: str) -
         case ast.Compare(left=left, ops=[op], comparators=[right]):
             return operators.compare(c, op, left, right, type, name)
         case ast.Call():
+            if getattr(node, "iter_len", False):
+                lists.loop_begins(c, scalars.name_value(c, node.args[0]))
             return calls.call(c, node, type, name)
         case ast.Attribute(value=owner, attr=attr):
             return structs.attribute(c, scalars.name_value(c, owner), attr, type, name)

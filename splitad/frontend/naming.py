@@ -6,7 +6,6 @@ user calls a result.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Mapping
 
 from splitad.ir import nodes as ir
@@ -24,15 +23,7 @@ def run(fn: ir.Function, bases: Mapping[str, str], hints: Mapping[str, str]) -> 
         if var not in mapping:
             base = hints.get(var.name) or bases.get(var.name, var.name)
             mapping[var] = names.fresh(base, var.type)
-
-    def new(operand: ir.Operand) -> ir.Operand:
-        return mapping.get(operand, operand) if isinstance(operand, ir.Var) else operand
-
-    leaves = tuple(
-        ir.Leaf(leaf.path, mapping.get(leaf.var, leaf.var), new(leaf.exit)) for leaf in fn.leaves
-    )
-    body = walk.rename(fn.body, mapping)
-    return dataclasses.replace(fn, body=body, leaves=leaves, result=walk.map_tree(fn.result, new))
+    return walk.map_names(fn, mapping)
 
 
 def _defined(block: ir.Block) -> Iterator[ir.Var]:

@@ -1,6 +1,6 @@
-"""Parts of arguments that splitad does not look into, such as lists.
+"""Parts of arguments that splitad does not look into, such as dicts and lists of lists.
 
-    def f(xs, a):               xs: a list
+    def f(xs, a):               xs: a dict
         ys = xs                 another name
         t = g(ys, a)            passed on: it is refused where g uses it
         return xs[0] * t        refused
@@ -18,8 +18,12 @@ from numba.core import types
 from splitad.frontend.state import Context
 from splitad.frontend.values import OpaqueVal, PyVal
 
-_LISTS = (types.List, types.ListType)
+LISTS = (types.List, types.ListType)
 _FOREIGN = {"builtins", "math", "cmath", "numpy", "operator", "random", "numba"}
+
+
+def is_list_of_numbers(type: types.Type) -> bool:
+    return isinstance(type, LISTS) and isinstance(type.dtype, (types.Number, types.Boolean))
 
 
 def check(c: Context, stmt: ast.stmt) -> None:
@@ -46,9 +50,15 @@ def names(c: Context, used: Iterable[str | None]) -> None:
 
 def refuse(c: Context, value: OpaqueVal) -> None:
     known = f"`{value.name}`" if value.name else "This"
-    if isinstance(value.type, _LISTS):
+    if isinstance(value.type, LISTS):
+        if is_list_of_numbers(value.type):
+            c.refuse(
+                f"{known} is a list ({value.type}) within another argument, which is not supported.",
+                "Pass the list as an argument of its own, or use an array in its place.",
+            )
         c.refuse(
-            f"{known} is a list ({value.type}), and lists in the arguments are not supported.",
+            f"{known} is a list ({value.type}): of the lists in the arguments those of numbers are "
+            "supported.",
             "Pass an array, or a tuple of arrays; or make the list in the function.",
         )
     c.refuse(

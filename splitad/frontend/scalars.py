@@ -15,6 +15,7 @@ from splitad.frontend.constants import constant
 from splitad.frontend.elements import LazyMap, materialize
 from splitad.frontend.state import Context, describe
 from splitad.frontend.values import (
+    GrowVal,
     ListVal,
     PyVal,
     RangeVal,
@@ -237,6 +238,8 @@ def truth(c: Context, value: Value) -> ir.Operand:
         return ir.Lit(bool(value.items), types.boolean)
     if isinstance(value, RangeVal):
         return prim(c, operator.gt, value.length, c.b.intp(0), name="cond")
+    if isinstance(value, GrowVal):
+        return prim(c, operator.gt, c.heap[(value.oid, "len")], c.b.intp(0), name="cond")  # type: ignore[arg-type]
     c.refuse(f"{describe(value)} is used as a condition.")
 
 

@@ -77,6 +77,9 @@ class Context:
         self.heap: dict[HeapKey, Value] = {}
         self.objects: list[types.Type] = []  # type of object number oid
         self.roots: dict[int, ir.Var] = {}  # oid -> the variable, for objects that are arguments
+        self.iterated: dict[
+            int, Value
+        ] = {}  # oid of a list -> its length where a loop over it began
         self.frozen: dict[ir.Var, ir.Lit] = {}  # what global arrays are called while lowering
         self.hints: dict[str, str] = {}  # better names for variables: the user's
         self.has_opaque = False  # an argument has a part that splitad does not look into

@@ -14,7 +14,7 @@ from typing import Any
 
 from numba.core import types
 
-from splitad.frontend import arrays, merge, opaque, scalars
+from splitad.frontend import arrays, lists, merge, opaque, scalars
 from splitad.frontend.constants import constant
 from splitad.frontend.inline import inline
 from splitad.frontend.pending import is_arrayish, settle
@@ -45,6 +45,7 @@ class Entry:
     def __init__(self, c: Context) -> None:
         self.c = c
         self.found: list[tuple[tuple[int | str, ...], ir.Var, tuple[int, str] | None]] = []
+        self.lists: list[tuple[int, GrowVal, ir.Var]] = []
 
     def argument(self, param: ir.Var, position: int) -> Value:
         return self.part(param, (position,), None)
@@ -70,6 +71,8 @@ class Entry:
         fields = struct_fields(type)
         if fields is not None:
             return self.struct(var, fields, path)
+        if opaque.is_list_of_numbers(type) and len(path) == 1:
+            return self.list(var, path[0])
         if isinstance(type, types.UnicodeType):
             return var
         if type == types.none or isinstance(type, types.Omitted):
@@ -83,6 +86,13 @@ class Entry:
         if isinstance(type, types.Function) and hasattr(type, "typing_key"):
             return PyVal(type.typing_key)
         return self.opaque(type, path)
+
+    def list(self, var: ir.Var, position: int | str) -> GrowVal:
+        """A list argument: its items go into an array, and what f changes is done to both."""
+        assert isinstance(position, int)
+        made, items = lists.from_outside(self.c, var)
+        self.lists.append((position, made, items))
+        return made
 
     def opaque(self, type: types.Type, path: tuple[int | str, ...]) -> OpaqueVal:
         self.c.has_opaque = True
@@ -116,6 +126,12 @@ class Entry:
             if field is not None and not self.c.dead:
                 end = self._at_exit(path, field)
             yield ir.Leaf(path, var, end)
+
+    def list_arguments(self) -> Iterator[ir.ListArg]:
+        """Every list, with the array of its items at entry and at exit."""
+        for position, made, items in self.lists:
+            end, length = (items, self.c.b.intp(0)) if self.c.dead else lists.at_exit(self.c, made)
+            yield ir.ListArg(position, self.c.roots[made.oid], items, end, length)
 
     def _at_exit(self, path: tuple[int | str, ...], field: tuple[int, str]) -> ir.Operand:
         value = self.c.heap[field]

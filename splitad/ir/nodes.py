@@ -235,6 +235,28 @@ class SetField(Node):
     value: Operand
 
 
+@dataclass(frozen=True)
+class ListItems(Node):
+    """``out``: a new array with the items of obj, a list argument; at entry only."""
+
+    out: Var
+    obj: Var
+
+
+@dataclass(frozen=True)
+class ListOp(Node):
+    """A change of a list argument, the side effect alone: what f reads is in arrays of its own.
+
+    kind "set":               obj[args[0]] = args[1], with an index from the list's start
+    kind "append":            obj.append(args[0])
+    kind "pop", "clear":      obj.pop(), obj.clear()
+    """
+
+    obj: Var
+    kind: str
+    args: tuple[Operand, ...] = ()
+
+
 # ---- control flow ----------------------------------------------------------------------------------
 
 
@@ -299,7 +321,7 @@ class Print(Node):
 
 Stmt = Union[
     Prim, Cast, Impure, Dim, Stride, Distance, Load, Store, View, Alloc, ArrayCall, GetField, TupleGet,
-    SetField, For, While, If, Raise, Print,
+    SetField, ListItems, ListOp, For, While, If, Raise, Print,
 ]  # fmt: skip
 
 
@@ -318,6 +340,21 @@ class Leaf:
     path: tuple[int | str, ...]
     var: Var
     exit: Operand
+
+
+@dataclass(frozen=True)
+class ListArg:
+    """A list argument.  f works on arrays: the first holds the items at entry.
+
+    position: of the argument, which is param.  var: the array at entry.  exit: the array at exit; its
+    first `length` elements are the list's items then.
+    """
+
+    position: int
+    param: Var
+    var: Var
+    exit: Operand
+    length: Operand
 
 
 Tree = Union[None, Var, Lit, "TupleTree"]
@@ -340,3 +377,4 @@ class Function:
     result: Tree
     result_type: types.Type  # what Numba says that f returns
     loc: Loc
+    lists: tuple[ListArg, ...] = ()  # the arguments that are lists of numbers

@@ -27,6 +27,8 @@ def show(fn: ir.Function) -> str:
     lines = [f"{fn.name}({params}) -> {fn.result_type}"]
     if fn.leaves:
         lines.append("  leaves " + ", ".join(_leaf(fn, leaf) for leaf in fn.leaves))
+    if fn.lists:
+        lines.append("  lists " + ", ".join(_list_argument(each) for each in fn.lists))
     lines += _block(fn.body, 1)
     lines.append(f"  return {_tree(fn.result)}")
     return "\n".join(lines)
@@ -49,6 +51,11 @@ def _leaf(fn: ir.Function, leaf: ir.Leaf) -> str:
     path = whole + "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in rest)
     name = leaf.var.name if leaf.var.name == path else f"{leaf.var.name} = {path}"
     return name if leaf.exit == leaf.var else f"{name} => {_use(leaf.exit)}"
+
+
+def _list_argument(each: ir.ListArg) -> str:
+    """``x_items = items x``, ``=> y[:n]`` for what it holds at exit."""
+    return f"{each.var.name} = items {each.param.name} => {_use(each.exit)}[:{_use(each.length)}]"
 
 
 def _tree(tree: ir.Tree) -> str:
@@ -137,6 +144,10 @@ def _head(stmt: ir.Stmt) -> str:
             return f"{stmt.out.name} = {_use(stmt.obj)}[{stmt.index}]"
         case ir.SetField():
             return f"{_use(stmt.obj)}.{stmt.field} = {_use(stmt.value)}"
+        case ir.ListItems():
+            return f"{stmt.out.name} = items {_use(stmt.obj)}"
+        case ir.ListOp():
+            return f"{_use(stmt.obj)}.{stmt.kind}({_list(stmt.args)})"
         case ir.For():
             word = "parallel for" if stmt.parallel else "for"
             trip = f"{_use(stmt.start)}..{_use(stmt.stop)} step {_use(stmt.step)}"

@@ -114,6 +114,8 @@ def exits(fn: ir.Function) -> Iterator[ir.Operand]:
     for leaf in fn.leaves:
         yield leaf.var
         yield leaf.exit
+    for each in fn.lists:
+        yield from (each.var, each.exit, each.length)
 
 
 def defs(fn: ir.Function) -> dict[ir.Var, tuple[ir.Stmt, ir.Block]]:
@@ -179,6 +181,31 @@ def map_tree(tree: ir.Tree, f: Callable[[ir.Operand], ir.Operand]) -> ir.Tree:
     return _map_value(tree, f)  # type: ignore[no-any-return]
 
 
+def map_list(each: ir.ListArg, f: Callable[[ir.Operand], ir.Operand]) -> ir.ListArg:
+    """A list argument with f applied to what it is at exit."""
+    return dataclasses.replace(each, exit=f(each.exit), length=f(each.length))
+
+
+def map_names(fn: ir.Function, mapping: Mapping[ir.Var, ir.Var]) -> ir.Function:
+    """The function with definitions and uses replaced in all of it."""
+    f = _lookup(mapping)
+
+    def new(var: ir.Var) -> ir.Var:
+        return mapping.get(var, var)
+
+    return dataclasses.replace(
+        fn,
+        params=tuple(map(new, fn.params)),
+        leaves=tuple(ir.Leaf(leaf.path, new(leaf.var), f(leaf.exit)) for leaf in fn.leaves),
+        body=rename(fn.body, mapping),
+        result=map_tree(fn.result, f),
+        lists=tuple(
+            dataclasses.replace(map_list(each, f), param=new(each.param), var=new(each.var))
+            for each in fn.lists
+        ),
+    )
+
+
 def _lookup(mapping: Mapping[ir.Var, ir.Operand]) -> Callable[[ir.Operand], ir.Operand]:
     return lambda use: mapping.get(use, use) if isinstance(use, ir.Var) else use
 
@@ -204,7 +231,8 @@ def substitute(node: T, mapping: Mapping[ir.Var, ir.Operand]) -> T:
     if isinstance(node, ir.Function):
         leaves = tuple(dataclasses.replace(leaf, exit=f(leaf.exit)) for leaf in node.leaves)
         body, result = block(node.body), map_tree(node.result, f)
-        return dataclasses.replace(node, leaves=leaves, body=body, result=result)
+        lists = tuple(map_list(each, f) for each in node.lists)
+        return dataclasses.replace(node, leaves=leaves, body=body, result=result, lists=lists)
     return stmt(node)  # type: ignore[return-value, arg-type]
 
 

@@ -111,6 +111,9 @@ def _mismatch(argument: types.Type, shadow: types.Type) -> str:
             return f"is {shadow}, not a tuple of {len(argument)}"
         found = (_mismatch(a, s) for a, s in zip(argument.types, shadow.types, strict=True))
         return next((reason for reason in found if reason), "")
-    if isinstance(argument, (types.ClassInstanceType, types.StructRef)):
+    if isinstance(argument, types.List):  # whether it is reflected may differ
+        fits = isinstance(shadow, types.List) and shadow.dtype == argument.dtype
+        return "" if fits else f"is {shadow}, not {argument}"
+    if isinstance(argument, (types.ClassInstanceType, types.StructRef, types.ListType)):
         return "" if shadow == argument else f"is {shadow}, not {argument}"
     return ""

@@ -1,4 +1,4 @@
-"""Putting the contents of an array back."""
+"""Putting the contents of an array or of a list back."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from typing import Any
 
 from numba import types
 from numba.extending import overload
+
+from splitad.runtime.lists import LISTS, put_items
 
 
 def put_back(array: Any, contents: Any) -> None:
@@ -15,6 +17,8 @@ def put_back(array: Any, contents: Any) -> None:
 
 @overload(put_back, strict=False)
 def _put_back(array: Any, contents: Any) -> Any:
+    if isinstance(array, LISTS):
+        return lambda array, contents: put_items(array, contents)
     if not isinstance(array, types.Array):
         return None
     index = ", ".join(f"k{axis}" for axis in range(array.ndim))

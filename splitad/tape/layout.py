@@ -50,11 +50,13 @@ class Record:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """record: by the scope that owns it.  notes: offset of what is noted of each argument's array."""
+    """record: by the scope that owns it.  notes: offset of what is noted of each argument's array.
+    lists: offset of the two words that are noted of each list argument."""
 
     record: dict[Scope, Record]
     header: int  # bytes at the start of the tape: the function's record, then the notes
     notes: dict[ir.Var, int]
+    lists: tuple[int, ...] = ()
 
     def of(self, var: ir.Var, where: Scopes) -> tuple[Record, Column] | None:
         """The place of a value, if it is taped."""
@@ -63,8 +65,11 @@ class Layout:
         return (record, found[0]) if found else None
 
 
-def layout(where: Scopes, plan: Plan, active: Activity, noted: tuple[ir.Var, ...]) -> Layout:
-    """noted: arrays whose address, shape and strides are kept for the checks of shadows."""
+def layout(
+    where: Scopes, plan: Plan, active: Activity, noted: tuple[ir.Var, ...], lists: int = 0
+) -> Layout:
+    """noted: arrays whose address, shape and strides are kept for the checks of shadows.
+    lists: how many list arguments there are."""
     values: dict[Scope, list[ir.Var]] = {s: [] for s in where.all if s.record is s}
     for scope, taped in plan.taped.items():
         values[scope.record].extend(taped)
@@ -86,7 +91,8 @@ def layout(where: Scopes, plan: Plan, active: Activity, noted: tuple[ir.Var, ...
     for var in noted:
         notes[var] = end
         end += (3 + 2 * var.type.ndim) * WORD
-    return Layout(records, end, notes)
+    places = tuple(end + 2 * WORD * k for k in range(lists))
+    return Layout(records, end + 2 * WORD * lists, notes, places)
 
 
 def _pushes(

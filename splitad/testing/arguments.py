@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numba
 import numpy as np
 from numba.typed import List
 
+from splitad.ir.activities import default
 from splitad.runtime.zero import make_zero
+from splitad.testing.copying import single_items
 from splitad.testing.leaves import (
     Path,
     Values,
@@ -29,6 +32,8 @@ def activity_names(args: tuple[Any, ...], activities: tuple[Any, ...] | None) ->
 
 
 def _by_value(arg: Any) -> str:
+    if isinstance(arg, List):  # it may be empty
+        return default(numba.typeof(arg)).name
     if not active_leaves(arg):
         return "Const"
     return "Duplicated" if _is_mutable(arg) else "Active"
@@ -117,10 +122,12 @@ def spoil(args: tuple[Any, ...]) -> None:
 
 
 def _rebind(value: Any) -> None:
-    """Give every struct's array fields new arrays, of other sizes."""
+    """Give every struct's array fields new arrays, of other sizes; make lists of numbers longer."""
     if isinstance(value, (tuple, list, List)):
         for item in value:
             _rebind(item)
+        if not isinstance(value, tuple) and len(value) and isinstance(value[0], (float, complex)):
+            value.append(value[0])
     elif is_struct(value):
         for name in field_names(value):
             old = get_field(value, name)
@@ -144,4 +151,6 @@ def vector(values: Values, paths: list[Path]) -> np.ndarray | None:
 
 
 def single_precision(value: Any) -> bool:
+    if isinstance(value, tuple) and any(single_items(item) for item in value):
+        return True
     return any(np.asarray(leaf).dtype.str[1:] in ("f4", "c8") for _, leaf in leaves(value))

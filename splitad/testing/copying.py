@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numba
 import numpy as np
+from numba import types
 from numba.typed import List
 
 from splitad.runtime.zero import make_zero
@@ -93,10 +95,17 @@ def _span_of(array: np.ndarray, spans: list[tuple[int, int]]) -> tuple[int, int]
     return next((low, high) for low, high in spans if low <= start < high)
 
 
+def single_items(value: Any) -> bool:
+    """Whether a typed list holds single precision, which its items do not show in Python."""
+    kind = numba.typeof(value).dtype if isinstance(value, List) else None
+    return kind in (types.float32, types.complex64)
+
+
 class _Copier:
     def __init__(self, args: tuple[Any, ...], widen: bool) -> None:
         self.widen = widen
         self.structs: dict[int, Any] = {}
+        self.lists: dict[int, Any] = {}
         arrays = arrays_in(args)
         self.spans = _spans(arrays)
         self.memory = {low: self._stretch(low, high, arrays) for low, high in self.spans}
@@ -125,16 +134,20 @@ class _Copier:
         if isinstance(value, tuple):
             items = [self.copy(item) for item in value]
             return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
-        if isinstance(value, list):
-            return [self._as_is(item) for item in value]
-        if isinstance(value, List):
-            new = value.copy()
-            for position, item in enumerate(value):
-                new[position] = self._as_is(item)
-            return new
+        if isinstance(value, (list, List)):
+            return self._list(value)
         if is_struct(value):
             return self._struct(value)
         return value
+
+    def _list(self, value: Any) -> Any:
+        if id(value) not in self.lists:
+            if self.widen and single_items(value):
+                raise ValueError("single precision inside a list")
+            made = self.lists[id(value)] = value.copy()
+            for position, item in enumerate(value):
+                made[position] = self._as_is(item)
+        return self.lists[id(value)]
 
     def _as_is(self, value: Any) -> Any:
         """A copy inside something whose type cannot be widened."""

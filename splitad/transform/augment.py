@@ -31,13 +31,14 @@ from splitad.tape.arrays import put_array, snapshot_nbytes
 from splitad.tape.layout import Column
 from splitad.tape.ops import column, tape_release
 from splitad.tape.reserve import reserve_for
+from splitad.transform import lists
 from splitad.transform.checks import write_argument_checks
 from splitad.transform.facts import Facts, unit_loop
 from splitad.transform.identity import fresh_id
 from splitad.transform.loops import LoopText
 from splitad.transform.operands import assign, result_text, typed
 
-_TAKES_APART = (ir.GetField, ir.TupleGet, ir.Dim, ir.Stride)
+_TAKES_APART = (ir.GetField, ir.TupleGet, ir.Dim, ir.Stride, ir.ListItems)
 WHILE_CHUNK = 1024  # iterations of a `while` that are reserved at a time
 
 
@@ -87,12 +88,14 @@ class _Augment:
             if leaf.var in self.layout.notes and leaf.exit != leaf.var:
                 w.use("note_array", note_array)
                 w.line(f"note_array(base, {self.layout.notes[leaf.var]}, {operand(w, leaf.exit)})")
+        lists.write_notes(self.facts, w)
         w.line("tape[2] = cur")
         refs = [identifier(c.array.name) for c in self.plan.copies if c.by_reference]
         result = result_text(w, fn.result)
         # the arguments' arrays are kept too, so that a shadow in their memory can be told from a shadow
         # in memory that was theirs
         held = [operand(w, leaf.exit) for leaf in fn.leaves if leaf.var in self.layout.notes]
+        held += lists.held(self.facts)
         kept, own = ("".join(name + ", " for name in names) for names in (refs, held))
         w.line(f"return {result}, (({kept}), ({own}))")
 
@@ -152,6 +155,7 @@ class _Augment:
         if not self.checked:
             self.checked = True
             write_argument_checks(self.facts, self.w)
+            lists.write_argument_checks(self.facts, self.w)
 
     def stmt(self, stmt: ir.Stmt, scope: Scope) -> None:
         if isinstance(stmt, ir.For):
@@ -160,6 +164,8 @@ class _Augment:
             self.while_loop(stmt, scope)
         elif isinstance(stmt, ir.If):
             self.branch(stmt, scope)
+        elif isinstance(stmt, (ir.ListItems, ir.ListOp)):
+            lists.statement(self.w, stmt)
         elif isinstance(stmt, ir.Raise):
             self.w.use("tape_release", tape_release)
             self.w.line("tape_release(tape)")

@@ -33,8 +33,12 @@ from splitad.transform.facts import Facts, activity_of
 
 def leaf_name(facts: Facts, leaf: ir.Leaf) -> str:
     """What the user calls a part of an argument: x, cell.h, pair[0]."""
-    text = facts.fn.params[leaf.path[0]].name  # type: ignore[index]
-    for step in leaf.path[1:]:
+    return path_name(facts, leaf.path)
+
+
+def path_name(facts: Facts, path: tuple[int | str, ...]) -> str:
+    text = facts.fn.params[path[0]].name  # type: ignore[index]
+    for step in path[1:]:
         text += f"[{step}]" if isinstance(step, int) else f".{step}"
     return text
 

@@ -31,7 +31,8 @@ from splitad.errors import Loc, UnsupportedError
 from splitad.ir import nodes as ir
 from splitad.ir.build import Builder
 from splitad.ir.types import numpy_dtype
-from splitad.ir.walk import inner_defs, outs, walk
+from splitad.ir.walk import inner_defs, walk
+from splitad.ir.walk import outs as walk_outs
 
 Marks = tuple[ir.Operand, ...]  # an array's identity; with views also its place and its root's size
 _MARKS = ("id_", "at_", "size_")
@@ -126,7 +127,9 @@ class _Pass:
             self.branch(stmt)
         else:
             self.b.emit(stmt)
-            outs = stmt.outs if isinstance(stmt, ir.ArrayCall) else ()
+            outs: tuple[ir.Var, ...] = ()
+            if isinstance(stmt, (ir.ArrayCall, ir.ListItems)):
+                outs = walk_outs(stmt)
             for out in outs:
                 if self._active_array(out):
                     self.dims[out] = self._dims(out)
@@ -314,7 +317,7 @@ def _choices(
 def _all_vars(fn: ir.Function) -> Iterator[ir.Var]:
     yield from fn.params
     for stmt in walk(fn.body):
-        yield from outs(stmt)
+        yield from walk_outs(stmt)
         yield from inner_defs(stmt)
 
 

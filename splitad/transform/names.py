@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 
 from splitad.codegen.writer import is_reserved
 from splitad.ir import nodes as ir
@@ -24,20 +23,7 @@ def run(fn: ir.Function, taken: frozenset[str] = frozenset()) -> ir.Function:
     }
     if not mapping:
         return fn
-
-    def new(operand: ir.Operand) -> ir.Operand:
-        return mapping.get(operand, operand) if isinstance(operand, ir.Var) else operand
-
-    return replace(
-        fn,
-        params=tuple(mapping.get(p, p) for p in fn.params),
-        leaves=tuple(
-            ir.Leaf(leaf.path, mapping.get(leaf.var, leaf.var), new(leaf.exit))
-            for leaf in fn.leaves
-        ),
-        body=walk.rename(fn.body, mapping),
-        result=walk.map_tree(fn.result, new),
-    )
+    return walk.map_names(fn, mapping)
 
 
 def variables(fn: ir.Function) -> Iterator[ir.Var]:

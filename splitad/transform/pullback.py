@@ -25,7 +25,7 @@ from splitad.ir import nodes as ir
 from splitad.ir.types import struct_fields
 from splitad.runtime.shadow_table import add_into
 from splitad.tape.ops import column
-from splitad.transform import reversed_blocks
+from splitad.transform import lists, reversed_blocks
 from splitad.transform.checks import write_shadow_checks
 from splitad.transform.facts import Facts
 from splitad.transform.operands import tuple_text
@@ -63,6 +63,7 @@ def _body(r: Reversal) -> None:
     if not r.facts.inner:
         r.tape.references()
         write_shadow_checks(r.facts, w, r.shadows.path)
+        lists.write_shadow_checks(r.facts, w)
     r.tape.pop(None)
     r.tape.start_undo()
     r.tape.enter_function(root)
@@ -74,7 +75,9 @@ def _body(r: Reversal) -> None:
     for leaf in r.facts.fn.leaves:
         if not is_array(leaf.var) and r.shadows.is_duplicated(leaf) and r.facts.active(leaf.exit):
             r.cotangents.add(leaf.exit, r.shadows.path(leaf.path), root)
+    lists.seed(r.facts, w)
     reversed_blocks.adjoints(r, root)
+    lists.hand_back(r.facts, w)
     r.shadows.put_back()
     _Arguments(r, {leaf.path: leaf for leaf in r.facts.fn.leaves}).hand_back()
     r.buffers.write(w, top)

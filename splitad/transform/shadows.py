@@ -180,8 +180,8 @@ class Shadows:
                 if stmt.out in self.shadowed:
                     text = view_text(self.w, stmt, shadow_name(stmt.base))
                     self.w.line(f"{shadow_name(stmt.out)} = {text}")
-            elif isinstance(stmt, (ir.Alloc, ir.ArrayCall, ir.If, ir.For, ir.While)):
-                outs = (stmt.out,) if isinstance(stmt, ir.Alloc) else stmt.outs
+            elif isinstance(stmt, (ir.Alloc, ir.ListItems, ir.ArrayCall, ir.If, ir.For, ir.While)):
+                outs = (stmt.out,) if isinstance(stmt, (ir.Alloc, ir.ListItems)) else stmt.outs
                 for out in outs:
                     if out in self.shadowed and is_array(out):
                         if out in self.facts.identity.id:

@@ -9,13 +9,17 @@ from numba import types
 
 from splitad.codegen.python import literal, new_array, type_name, zero
 from splitad.codegen.writer import Writer
+from splitad.errors import ShadowError
 from splitad.ir import nodes as ir
 from splitad.ir.activities import is_real_or_complex
 from splitad.ir.types import struct_fields
 from splitad.rules.spelling import unique_number
+from splitad.runtime.lists import LISTS
 from splitad.runtime.noted import new_struct, noted_array
 from splitad.runtime.zero import zeros_as
 from splitad.tape.ops import column
+from splitad.transform import lists
+from splitad.transform.checks import path_name
 from splitad.transform.facts import Facts
 from splitad.transform.operands import tuple_text
 
@@ -34,6 +38,9 @@ def run(facts: Facts, name: str, names: dict[str, object]) -> Writer:
             )
             if activity == "duplicated"
         ]
+        if work.missing:
+            w.use("PlainShadowError", ShadowError)
+            w.line(f"raise PlainShadowError({work.missing!r})")
         w.use("zeros_as", zeros_as)
         w.line(f"return zeros_as(({''.join(t + ', ' for t in texts)}))" if texts else "return ()")
     return w
@@ -44,6 +51,7 @@ class _Zero:
         self.facts, self.w = facts, w
         self.leaf = {leaf.path: leaf for leaf in facts.fn.leaves}
         self.count = 0
+        self.missing = ""  # what no shadow can be made of
 
     def part(self, type: types.Type, path: Path) -> str:
         """An expression for the part of the arguments at `path` as it was at exit."""
@@ -54,7 +62,13 @@ class _Zero:
             return self.array(type, path)
         fields = struct_fields(type)
         if fields is None:
-            return self.scalar(type, path)
+            made = lists.zeros(self.facts, w, path[0]) if len(path) == 1 else None  # type: ignore[arg-type]
+            if made is None and isinstance(type, LISTS):
+                self.missing = (
+                    f"'{path_name(self.facts, path)}' is a list within another argument, of which "
+                    "pullback.make_zero() makes no shadow: splitad.make_zero(argument) does"
+                )
+            return self.scalar(type, path) if made is None else made
         self.count += 1
         made = f"struct_{self.count}"
         maker = new_struct(type)

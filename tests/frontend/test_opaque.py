@@ -1,4 +1,4 @@
-"""Arguments of types that splitad does not look into: ignored where not used, refused where they are."""
+"""Parts of arguments that splitad does not look into: ignored where not used, refused where they are."""
 
 from __future__ import annotations
 
@@ -26,37 +26,44 @@ def lowered(f: Callable[..., Any], *kinds: types.Type) -> Any:
     return lower(f, kinds, CompileFlags(), registry, ops)
 
 
-def loops(xs, a):
+def loops(p, a):
+    xs = p[0]
     s = a
     for x in xs:
         s += x
     return s
 
 
-def passes_on(xs, a):
+def passes_on(p, a):
+    xs = p[0]
     ys = xs
     return first(ys, a)
 
 
-def appends(xs, a):
+def appends(p, a):
+    xs = p[0]
     xs.append(a)
     return a
 
 
-def stores(xs, a):
+def stores(p, a):
+    xs = p[0]
     xs[0] = a
     return a
 
 
-def sums(xs, a):
+def sums(p, a):
+    xs = p[0]
     return sum(xs) * a
 
 
-def returns(xs, a):
+def returns(p, a):
+    xs = p[0]
     return xs
 
 
-def asks(xs, a):
+def asks(p, a):
+    xs = p[0]
     if xs:
         return a
     return 2.0 * a
@@ -68,14 +75,16 @@ PROGRAMS = (loops, passes_on, appends, stores, sums, returns, asks)
 @pytest.mark.parametrize("kind", LISTS, ids=["typed", "reflected"])
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
 def test_lists(f: Callable[..., Any], kind: types.Type) -> None:
-    with pytest.raises(UnsupportedError, match="`xs` is a list .*") as caught:
-        lowered(f, kind, types.float64)
-    assert "Pass an array, or a tuple of arrays" in caught.value.hint
+    with pytest.raises(
+        UnsupportedError, match=r"`p\[0\]` is a list .* within another argument"
+    ) as caught:
+        lowered(f, types.Tuple((kind, types.float64)), types.float64)
+    assert "Pass the list as an argument of its own" in caught.value.hint
     loc = caught.value.loc
     if f is passes_on:
         assert loc.function == "first"
     else:
-        offset = 2 if f is loops else 1
+        offset = 3 if f is loops else 2
         assert loc.line == f.__code__.co_firstlineno + offset
 
 
@@ -88,6 +97,15 @@ def test_unused_lists(kind: types.Type) -> None:
         return a * p[1]
 
     lowered(f, kind, types.float64, types.Tuple((kind, types.float64)))
+
+
+def test_lists_of_lists() -> None:
+    def f(xs, a):
+        return xs[0][0] * a
+
+    with pytest.raises(UnsupportedError, match=r"`xs` is a list .* those of numbers are") as caught:
+        lowered(f, types.ListType(LISTS[0]), types.float64)
+    assert "Pass an array" in caught.value.hint
 
 
 def test_where_it_is() -> None:

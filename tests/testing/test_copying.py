@@ -77,6 +77,13 @@ def test_typed_and_plain_lists() -> None:
     assert [path for path, _ in leaves(copies)] == [(0, 0), (0, 1), (1, 0), (1, 1)]
 
 
+def test_a_list_given_twice_is_copied_once() -> None:
+    typed = List([1.0, 2.0])
+    copies = copy_args((typed, typed, List([1.0])))
+    copies[0][0] = 5.0
+    assert (copies[1][0], copies[2][0], typed[0]) == (5.0, 1.0, 1.0)
+
+
 def test_change_rebuilds_tuples_and_keeps_arrays() -> None:
     array = np.ones(2)
     value = Pair(array, (1.0, 2))
