@@ -72,7 +72,8 @@ def activity(
             raise UnsupportedError(
                 f"{name} is drawn with a parameter that carries a derivative",
                 stmt.loc,
-                "Draw a standard number and scale it: loc + scale * np.random.standard_normal().",
+                "Derivatives go through location and scale only: pass ad.stop_gradient(...) of this "
+                "parameter, or draw a standard number and transform it.",
             )
 
     useful = _Marks(memory)

@@ -13,7 +13,7 @@ from numba.core import types
 from numba.experimental.structref import StructRefProxy
 
 from splitad.errors import NoRuleError, SplitadError
-from splitad.frontend import arrays, builtin_calls, lists, merge, scalars, structs
+from splitad.frontend import arrays, builtin_calls, lists, merge, pathwise, scalars, structs
 from splitad.frontend.constants import constant
 from splitad.frontend.inline import inline
 from splitad.frontend.pending import is_arrayish, settle, take
@@ -234,20 +234,21 @@ def _random(
     name: str,
 ) -> Value:
     """A draw; it is made once, in the forward."""
-    if kwargs:
-        c.refuse(f"Keyword arguments of {fn.__name__} are not supported.", "Pass them by position.")
-    if any(isinstance(arg, GrowVal) for arg in args):
-        if fn in (np.array, np.asarray) and not isinstance(type, types.List):
-            return lists.to_array(c, args[0], type)
-        if not _has_source(fn):
-            c.refuse(
-                f"{describe(PyVal(fn))} of a list is not supported.", "Make it an array first."
-            )
     if isinstance(type, types.Array) or any(map(_touches_arrays, args)):
         return arrays.call(c.arrays, fn, args, kwargs, type)  # type: ignore[no-any-return]
+    if kwargs:
+        bound = pathwise.bound(fn, args, kwargs)
+        if bound is None:
+            c.refuse(
+                f"Keyword arguments of {fn.__name__} are not supported.", "Pass them by position."
+            )
+        args = bound
     for arg in args:
         if not is_scalar(arg):
             c.refuse(f"{describe(arg)} is an argument of {fn.__name__} here.")
+    number = pathwise.drawn(c.b, fn, args)
+    if number is not None:
+        return number
     out = c.b.fresh(name, types.unliteral(type) if type is not None else types.none)
     c.b.emit(ir.Impure(out, fn, tuple(args), loc=c.b.loc))
     return NONE if out.type == types.none else out

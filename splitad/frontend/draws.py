@@ -11,6 +11,7 @@ from numba.core import types
 
 from splitad.frontend.allocation import sizes_of
 from splitad.frontend.array_context import ArrayContext, is_scalar
+from splitad.frontend.pathwise import bound, drawn
 from splitad.frontend.values import TupleVal, is_none
 from splitad.ir import nodes as ir
 
@@ -69,14 +70,19 @@ def draw(
     else:
         parameters = args[:count]
         shape = args[count] if len(args) > count else kwargs.get("size")
-        if set(kwargs) - {"size"} or len(parameters) < count:
+        named = {key: value for key, value in kwargs.items() if key != "size"}
+        if named:
+            parameters = bound(fn, parameters, named) or ()
+        if len(parameters) < count:
             ctx.refuse(f"This form of np.random.{name} is not supported.", "Pass all parameters.")
     if shape is None or is_none(shape) or not all(map(is_scalar, parameters)):
         ctx.refuse(f"This form of np.random.{name} is not supported.", "Draw numbers in a loop.")
     sizes = sizes_of(ctx, shape)
     out = ctx.alloc(sizes, result_type, name="drawn")
     with ctx.nest(sizes) as index:
-        value = ctx.b.fresh("drawn_value", result_type.dtype)
-        ctx.b.emit(ir.Impure(value, _SCALAR.get(name, fn), tuple(parameters), loc=ctx.b.loc))
+        value = drawn(ctx.b, fn, parameters)
+        if value is None:
+            value = ctx.b.fresh("drawn_value", result_type.dtype)
+            ctx.b.emit(ir.Impure(value, _SCALAR.get(name, fn), tuple(parameters), loc=ctx.b.loc))
         ctx.b.store(out, index, value, wraps=False)
     return out
