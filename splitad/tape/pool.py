@@ -15,7 +15,8 @@ name (`SYMBOLS`), so that machine code from a disk cache finds it in a new proce
     splitad_tape_dtor(handle, size, info)       the same, and the handle is dead (for Numba's runtime)
 
 All arguments are 64-bit integers; a handle is the address of six: block address, capacity, bytes used,
-limit, what else the tape keeps alive (a MemInfo of Numba's runtime, or 0), and the bytes of that.  Every block is 64-byte aligned and has its capacity just before its data.
+limit, what else the tape keeps alive (a MemInfo of Numba's runtime, or 0), and the bytes of that.  Every
+block is 64-byte aligned and has its capacity just before its data.
 
 Threads: the list has a lock that nobody waits for long.  Who does not get it after some tries goes to malloc
 and free directly; the pool is an optimisation, and a lock held by a thread that is not running (or that a
@@ -27,14 +28,13 @@ From Python: live_tapes(), live_bytes(), pooled_bytes(), release_memory().
 from __future__ import annotations
 
 import ctypes
-import sys
 from collections.abc import Callable
 
-import llvmlite.binding as llvm
 from llvmlite import ir
 from numba.core.runtime import _nrt_python
 
 from splitad.tape import pool_code as code
+from splitad.tape.machine_code import compiled
 from splitad.tape.pool_code import MAX_BLOCKS, MAX_POOLED
 
 __all__ = [
@@ -73,33 +73,10 @@ def release_memory() -> None:
     _drain()
 
 
-def _c_function(name: str) -> int:
-    """The address of a function of the C library, 0 where there is none."""
-    library = ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None)
-    try:
-        return ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
-    except AttributeError:
-        return 0
-
-
 def _build() -> tuple[Callable[[], None], object]:
     module = ir.Module(name="splitad_tape_pool")
-    module.triple = llvm.get_process_triple()
-    on_linux = sys.platform == "linux" and _c_function("madvise") != 0
-    code.emit(module, ctypes.addressof(_state), on_linux)
-    for name in ("malloc", "free", "memcpy", *(["madvise"] if on_linux else [])):
-        llvm.add_symbol("splitad_c_" + name, _c_function(name))
-    release = _nrt_python.c_helpers["MemInfo_release"]
-    llvm.add_symbol("splitad_c_drop_kept", release)
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    compiled = llvm.parse_assembly(str(module))
-    compiled.verify()
-    machine = llvm.Target.from_default_triple().create_target_machine(opt=2)
-    engine = llvm.create_mcjit_compiler(compiled, machine)
-    engine.finalize_object()
-    for name in SYMBOLS:
-        llvm.add_symbol(name, engine.get_function_address(name))
+    code.emit(module, ctypes.addressof(_state), _nrt_python.c_helpers["MemInfo_release"])
+    engine = compiled(module, SYMBOLS)
     drain = ctypes.CFUNCTYPE(None)(engine.get_function_address("splitad_pool_drain"))
     return drain, engine
 

@@ -1,15 +1,13 @@
 """The machine code of the pool: what pool.py says, written with llvmlite's builder.
-
-`emit(module, state_address, madvise)` adds the functions to an LLVM module, which must be linked with
-splitad_c_malloc, _free, _memcpy and, where `madvise` is set, _madvise.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import sys
 
 from llvmlite import ir
+
+from splitad.tape.machine_code import Emit, c_function, external, i32, i64, void
 
 MAX_BLOCKS = 16
 MAX_POOLED = 256 << 20
@@ -23,33 +21,13 @@ TRIES = 100
 LOCK, LIVE_TAPES, LIVE_BYTES, POOLED_BYTES, COUNT, BLOCKS = range(6)
 STATE_WORDS = BLOCKS + MAX_BLOCKS
 
-_i1, _i32, _i64 = ir.IntType(1), ir.IntType(32), ir.IntType(64)
-_void = ir.VoidType()
+_i1 = ir.IntType(1)
 
 
-class _Emit:
-    """The few words of C that the functions below are written in."""
+class _Emit(Emit):
+    """With the pool's state."""
 
     state_address = 0  # of this process
-
-    def __init__(self, module: ir.Module, name: str, result: ir.Type, args: int) -> None:
-        self.fn = ir.Function(module, ir.FunctionType(result, [_i64] * args), name=name)
-        self.fn.attributes.add("nounwind")
-        self.b = ir.IRBuilder(self.fn.append_basic_block("entry"))
-
-    def const(self, value: int) -> ir.Constant:
-        return ir.Constant(_i64, value)
-
-    def at(self, address: ir.Value, byte_offset: int = 0) -> ir.Value:
-        where = self.b.add(address, self.const(byte_offset)) if byte_offset else address
-        return self.b.inttoptr(where, _i64.as_pointer())
-
-    def load(self, address: ir.Value, byte_offset: int = 0) -> ir.Value:
-        return self.b.load(self.at(address, byte_offset))
-
-    def store(self, value: ir.Value | int, address: ir.Value, byte_offset: int = 0) -> None:
-        value = self.const(value) if isinstance(value, int) else value
-        self.b.store(value, self.at(address, byte_offset))
 
     def state(self, which: int) -> ir.Value:
         return self.const(self.state_address + 8 * which)
@@ -61,50 +39,11 @@ class _Emit:
         delta = self.const(delta) if isinstance(delta, int) else delta
         self.b.atomic_rmw(sign, self.at(self.state(which)), delta, "monotonic")
 
-    def less(self, left: ir.Value, right: ir.Value) -> ir.Value:
-        return self.b.icmp_signed("<", left, right)
-
-    def minimum(self, left: ir.Value, right: ir.Value) -> ir.Value:
-        return self.b.select(self.less(left, right), left, right)
-
-    def maximum(self, left: ir.Value, right: ir.Value) -> ir.Value:
-        return self.b.select(self.less(left, right), right, left)
-
-    @contextmanager
-    def loop(self, start: ir.Value, stop: ir.Value) -> Iterator[ir.Value]:
-        """``for (i = start; i < stop; i++)``"""
-        before = self.b.block
-        head, body = self.fn.append_basic_block("head"), self.fn.append_basic_block("body")
-        after = self.fn.append_basic_block("after")
-        self.b.branch(head)
-        self.b.position_at_end(head)
-        i = self.b.phi(_i64)
-        i.add_incoming(start, before)
-        self.b.cbranch(self.less(i, stop), body, after)
-        self.b.position_at_end(body)
-        yield i
-        i.add_incoming(self.b.add(i, self.const(1)), self.b.block)
-        self.b.branch(head)
-        self.b.position_at_end(after)
-
-    @contextmanager
-    def repeat_while(self, test: Callable[[], ir.Value]) -> Iterator[None]:
-        """``while (test()) { ... }``"""
-        head, body = self.fn.append_basic_block("head"), self.fn.append_basic_block("body")
-        after = self.fn.append_basic_block("after")
-        self.b.branch(head)
-        self.b.position_at_end(head)
-        self.b.cbranch(test(), body, after)
-        self.b.position_at_end(body)
-        yield
-        self.b.branch(head)
-        self.b.position_at_end(after)
-
     def try_lock(self) -> ir.Value:
         """Whether the lock was taken."""
         got = self.b.alloca(_i1)
         self.b.store(_i1(0), got)
-        left = self.b.alloca(_i64)
+        left = self.b.alloca(i64)
         self.b.store(self.const(TRIES), left)
 
         def again() -> ir.Value:
@@ -126,7 +65,7 @@ def _emit_acquire(
     module: ir.Module, malloc: ir.Function, madvise: ir.Function | None
 ) -> ir.Function:
     """acquire(size) -> address of a block of at least `size` bytes, or 0."""
-    e = _Emit(module, "splitad_block_acquire", _i64, 1)
+    e = _Emit(module, "splitad_block_acquire", i64, 1)
     b = e.b
     rounded = b.add(b.or_(e.fn.args[0], e.const(ALIGN - 1)), e.const(1))
     size = b.select(
@@ -135,7 +74,7 @@ def _emit_acquire(
         rounded,
     )
     size = e.maximum(size, e.const(ALIGN))
-    best, best_size = b.alloca(_i64), b.alloca(_i64)
+    best, best_size = b.alloca(i64), b.alloca(i64)
     with b.if_then(b.icmp_signed(">=", size, e.const(MIN_POOLED))), b.if_then(e.try_lock()):
         b.store(e.const(-1), best)
         b.store(b.add(b.mul(size, e.const(SLACK)), e.const(1)), best_size)
@@ -168,7 +107,7 @@ def _emit_acquire(
         with b.if_then(b.icmp_signed(">=", size, e.const(HUGE))):
             page = b.and_(b.add(block, e.const(4095)), e.const(-4096))
             length = b.and_(b.sub(b.add(block, size), page), e.const(-4096))
-            b.call(madvise, [page, length, _i32(14)])  # MADV_HUGEPAGE; a refusal does no harm
+            b.call(madvise, [page, length, i32(14)])  # MADV_HUGEPAGE; a refusal does no harm
     e.count(LIVE_BYTES, size)
     b.ret(block)
     return e.fn
@@ -176,7 +115,7 @@ def _emit_acquire(
 
 def _emit_give_back(module: ir.Module, free: ir.Function) -> ir.Function:
     """give_back(block): to the pool, or to free()."""
-    e = _Emit(module, "splitad_block_release", _void, 1)
+    e = _Emit(module, "splitad_block_release", void, 1)
     b, block = e.b, e.fn.args[0]
     size = e.load(block, -8)
     e.count(LIVE_BYTES, size, "sub")
@@ -211,7 +150,7 @@ def _emit_give_back(module: ir.Module, free: ir.Function) -> ir.Function:
 
 
 def _emit_drain(module: ir.Module, free: ir.Function) -> None:
-    e = _Emit(module, "splitad_pool_drain", _void, 0)
+    e = _Emit(module, "splitad_pool_drain", void, 0)
     with e.b.if_then(e.try_lock()):
         with e.loop(e.const(0), e.load(e.state(COUNT))) as i:
             block = e.load(e.slot(i))
@@ -227,7 +166,7 @@ _ADDRESS, _CAPACITY, _USED, _LIMIT, _KEPT, _KEPT_BYTES = range(0, 48, 8)
 
 
 def _emit_init(module: ir.Module, acquire: ir.Function) -> None:
-    e = _Emit(module, "splitad_tape_init", _void, 3)
+    e = _Emit(module, "splitad_tape_init", void, 3)
     b = e.b
     handle, capacity, limit = e.fn.args
     for at in (_ADDRESS, _CAPACITY, _USED, _KEPT, _KEPT_BYTES):
@@ -244,7 +183,7 @@ def _emit_init(module: ir.Module, acquire: ir.Function) -> None:
 
 
 def _emit_release(module: ir.Module, give_back: ir.Function) -> ir.Function:
-    e = _Emit(module, "splitad_tape_release", _void, 1)
+    e = _Emit(module, "splitad_tape_release", void, 1)
     b, handle = e.b, e.fn.args[0]
     block = e.load(handle, _ADDRESS)
     with b.if_then(b.icmp_signed("!=", block, e.const(0))):
@@ -256,7 +195,7 @@ def _emit_release(module: ir.Module, give_back: ir.Function) -> ir.Function:
 
 
 def _emit_dtor(module: ir.Module, release: ir.Function, drop_kept: ir.Function) -> None:
-    e = _Emit(module, "splitad_tape_dtor", _void, 3)
+    e = _Emit(module, "splitad_tape_dtor", void, 3)
     e.b.call(release, [e.fn.args[0]])
     kept = e.load(e.fn.args[0], _KEPT)
     with e.b.if_then(e.b.icmp_signed("!=", kept, e.const(0))):
@@ -283,21 +222,21 @@ def _emit_swap(
 
 
 def _emit_grow(module: ir.Module, *blocks: ir.Function) -> None:
-    e = _Emit(module, "splitad_tape_grow", _i32, 3)
+    e = _Emit(module, "splitad_tape_grow", i32, 3)
     b = e.b
     handle, used, total = e.fn.args
     with b.if_then(b.icmp_signed("<=", total, e.load(handle, _CAPACITY))):
-        b.ret(_i32(1))
+        b.ret(i32(1))
     limit = e.load(handle, _LIMIT)
     with b.if_then(b.icmp_signed(">", total, limit)):
-        b.ret(_i32(0))
+        b.ret(i32(0))
     doubled = b.mul(e.load(handle, _CAPACITY), e.const(2))
     block = _emit_swap(e, used, e.minimum(e.maximum(total, doubled), limit), *blocks)
-    b.ret(b.select(b.icmp_signed("==", block, e.const(0)), _i32(-1), _i32(1)))
+    b.ret(b.select(b.icmp_signed("==", block, e.const(0)), i32(-1), i32(1)))
 
 
 def _emit_trim(module: ir.Module, release: ir.Function, *blocks: ir.Function) -> None:
-    e = _Emit(module, "splitad_tape_trim", _void, 1)
+    e = _Emit(module, "splitad_tape_trim", void, 1)
     b, handle = e.b, e.fn.args[0]
     used, capacity = e.load(handle, _USED), e.load(handle, _CAPACITY)
     with b.if_then(b.icmp_signed("<=", used, e.const(0))):
@@ -310,18 +249,18 @@ def _emit_trim(module: ir.Module, release: ir.Function, *blocks: ir.Function) ->
     b.ret_void()
 
 
-def emit(module: ir.Module, state_address: int, with_madvise: bool) -> None:
-    """Add the pool's functions to a module."""
+def emit(module: ir.Module, state_address: int, drop_kept_address: int) -> None:
+    """Add the pool's functions to a module. drop_kept_address: of what drops a reference to a MemInfo."""
     _Emit.state_address = state_address
 
-    def c_function(name: str, result: ir.Type, args: list[ir.Type]) -> ir.Function:
-        return ir.Function(module, ir.FunctionType(result, args), name="splitad_c_" + name)
+    def from_c(name: str, result: ir.Type, args: list[ir.Type]) -> ir.Function:
+        return external(module, name, result, args, c_function(name))
 
-    malloc = c_function("malloc", _i64, [_i64])
-    free = c_function("free", _void, [_i64])
-    drop_kept = c_function("drop_kept", _void, [_i64])  # a reference to a block of Numba's runtime
-    memcpy = c_function("memcpy", _i64, [_i64, _i64, _i64])
-    madvise = c_function("madvise", _i32, [_i64, _i64, _i32]) if with_madvise else None
+    malloc, free = from_c("malloc", i64, [i64]), from_c("free", void, [i64])
+    memcpy = from_c("memcpy", i64, [i64, i64, i64])
+    drop_kept = external(module, "drop_kept", void, [i64], drop_kept_address)
+    on_linux = sys.platform == "linux" and c_function("madvise") != 0
+    madvise = from_c("madvise", i32, [i64, i64, i32]) if on_linux else None
     acquire = _emit_acquire(module, malloc, madvise)
     give_back = _emit_give_back(module, free)
     release = _emit_release(module, give_back)

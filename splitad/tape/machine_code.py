@@ -1,0 +1,120 @@
+"""Small functions on 64-bit integers, written with llvmlite's builder and compiled when splitad is imported.
+
+    e = Emit(module, "splitad_next", i64, 1)      i64 splitad_next(i64 x) { return x + 1; }
+    e.b.ret(e.b.add(e.fn.args[0], e.const(1)))
+    engine = compiled(module, ["splitad_next"])   generated code can call it by name from here on
+
+Not njit: what every pair calls would be compiled again with each, or take its time when it is first used.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import llvmlite.binding as llvm
+from llvmlite import ir
+
+i32, i64, void = ir.IntType(32), ir.IntType(64), ir.VoidType()
+
+
+class Emit:
+    """A function, and the few words of C that its body is written in. Addresses are integers."""
+
+    def __init__(self, module: ir.Module, name: str, result: ir.Type, args: int) -> None:
+        self.fn = ir.Function(module, ir.FunctionType(result, [i64] * args), name=name)
+        self.fn.attributes.add("nounwind")
+        self.b = ir.IRBuilder(self.fn.append_basic_block("entry"))
+
+    def const(self, value: int) -> ir.Constant:
+        return ir.Constant(i64, value)
+
+    def at(self, address: ir.Value, byte_offset: int = 0) -> ir.Value:
+        where = self.b.add(address, self.const(byte_offset)) if byte_offset else address
+        return self.b.inttoptr(where, i64.as_pointer())
+
+    def load(self, address: ir.Value, byte_offset: int = 0) -> ir.Value:
+        return self.b.load(self.at(address, byte_offset))
+
+    def store(self, value: ir.Value | int, address: ir.Value, byte_offset: int = 0) -> None:
+        value = self.const(value) if isinstance(value, int) else value
+        self.b.store(value, self.at(address, byte_offset))
+
+    def is_zero(self, value: ir.Value) -> ir.Value:
+        return self.b.icmp_signed("==", value, self.const(0))
+
+    def not_zero(self, value: ir.Value) -> ir.Value:
+        return self.b.icmp_signed("!=", value, self.const(0))
+
+    def less(self, left: ir.Value, right: ir.Value) -> ir.Value:
+        return self.b.icmp_signed("<", left, right)
+
+    def minimum(self, left: ir.Value, right: ir.Value) -> ir.Value:
+        return self.b.select(self.less(left, right), left, right)
+
+    def maximum(self, left: ir.Value, right: ir.Value) -> ir.Value:
+        return self.b.select(self.less(left, right), right, left)
+
+    @contextmanager
+    def loop(self, start: ir.Value, stop: ir.Value) -> Iterator[ir.Value]:
+        """``for (i = start; i < stop; i++)``"""
+        before = self.b.block
+        head, body = self.fn.append_basic_block("head"), self.fn.append_basic_block("body")
+        after = self.fn.append_basic_block("after")
+        self.b.branch(head)
+        self.b.position_at_end(head)
+        i = self.b.phi(i64)
+        i.add_incoming(start, before)
+        self.b.cbranch(self.less(i, stop), body, after)
+        self.b.position_at_end(body)
+        yield i
+        i.add_incoming(self.b.add(i, self.const(1)), self.b.block)
+        self.b.branch(head)
+        self.b.position_at_end(after)
+
+    @contextmanager
+    def repeat_while(self, test: Callable[[], ir.Value]) -> Iterator[None]:
+        """``while (test()) { ... }``"""
+        head, body = self.fn.append_basic_block("head"), self.fn.append_basic_block("body")
+        after = self.fn.append_basic_block("after")
+        self.b.branch(head)
+        self.b.position_at_end(head)
+        self.b.cbranch(test(), body, after)
+        self.b.position_at_end(body)
+        yield
+        self.b.branch(head)
+        self.b.position_at_end(after)
+
+
+def external(
+    module: ir.Module, name: str, result: ir.Type, args: Sequence[ir.Type], address: int
+) -> ir.Function:
+    """A function of this process, such as one of the C library."""
+    llvm.add_symbol("splitad_c_" + name, address)
+    return ir.Function(module, ir.FunctionType(result, args), name="splitad_c_" + name)
+
+
+def c_function(name: str) -> int:
+    """The address of a function of the C library, 0 where there is none."""
+    library = ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None)
+    try:
+        return ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
+    except AttributeError:
+        return 0
+
+
+def compiled(module: ir.Module, symbols: Sequence[str]) -> llvm.ExecutionEngine:
+    """The engine, which owns the machine code; `symbols` can be called by name from now on."""
+    module.triple = llvm.get_process_triple()
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    parsed = llvm.parse_assembly(str(module))
+    parsed.verify()
+    machine = llvm.Target.from_default_triple().create_target_machine(opt=2)
+    engine = llvm.create_mcjit_compiler(parsed, machine)
+    engine.finalize_object()
+    for name in symbols:
+        llvm.add_symbol(name, engine.get_function_address(name))
+    return engine
