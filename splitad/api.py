@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import itertools
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
 
@@ -17,7 +18,7 @@ from splitad.rules.ops import stop_gradient
 from splitad.rules.user import rule
 from splitad.runtime.callables import Forward
 from splitad.runtime.gradient_calls import Gradient
-from splitad.runtime.pairs import register_pair
+from splitad.runtime.pairs import Pair, register_pair
 from splitad.runtime.zero import make_zero
 from splitad.tape.ops import release_memory
 
@@ -68,7 +69,6 @@ def _forward(
     modified_between: bool | Sequence[bool] = True,
     strong_zero: bool = True,
     max_tape_bytes: int | None = None,
-    args_alias: bool = False,
 ) -> Forward:
     py_func = getattr(f, "py_func", f)
     signature = inspect.signature(py_func)
@@ -91,19 +91,20 @@ def _forward(
             strong_zero=strong_zero,
             max_tape_bytes=max_tape_bytes,
             stable=tuple(not b for b in between),
-            args_alias=args_alias,
         ),
     )
-    resolver = PairResolver(Request(f, activities, wrt, options))
-    key = f"{py_func.__module__}.{py_func.__qualname__}:{next(_numbers)}"
-    name = py_func.__name__ if py_func.__name__.isidentifier() else "f"
-    pair = register_pair(key, resolver, signature, name, max_tape_bytes)
-    forward = Forward(pair, nogil=options.nogil)
-    if not args_alias:
-        forward._make_aliased = lambda: _forward(
-            f, activities, wrt, modified_between, strong_zero, max_tape_bytes, True
-        )
-    return forward
+    pair = _pair(Request(f, activities, wrt, options), signature)
+    overlapping = replace(options, args_alias=True)
+    pair.make_overlapping = lambda: _pair(Request(f, activities, wrt, overlapping), signature)
+    return Forward(pair, nogil=options.nogil)
+
+
+def _pair(request: Request, signature: inspect.Signature) -> Pair:
+    f = request.py_func
+    key = f"{f.__module__}.{f.__qualname__}:{next(_numbers)}"
+    name = f.__name__ if f.__name__.isidentifier() else "f"
+    limit = request.options.max_tape_bytes
+    return register_pair(key, PairResolver(request), signature, name, limit)
 
 
 def value_and_grad(
@@ -133,15 +134,15 @@ _KEPT = 128
 @lru_cache(_KEPT)
 def _gradient(f: Callable[..., Any], wrt: gradients.Wrt, restore: bool, value: bool) -> Gradient:
     # nothing can change the arguments between the two halves
-    make_forward = partial(_pair_by_types, f, modified_between=False)
+    make_forward = partial(_forward_by_types, f, False)
     return gradients.Maker(f, wrt, restore, value).gradient(make_forward)
 
 
 @lru_cache(_KEPT)
-def _pair_by_types(
-    f: Callable[..., Any], wrt: tuple[int, ...], modified_between: bool, args_alias: bool
+def _forward_by_types(
+    f: Callable[..., Any], modified_between: bool, wrt: tuple[int, ...]
 ) -> Forward:
-    return _forward(f, None, wrt, modified_between, args_alias=args_alias)
+    return _forward(f, None, wrt, modified_between)
 
 
 def vjp(
@@ -156,7 +157,7 @@ def vjp(
     default; None where an argument has none), fresh at each call.  The default result_bar is for scalar
     or None results.  exit_bar: {name or position: cotangent} of the final state of mutated arguments.
     """
-    return gradients.vjp(f, args, kwargs, wrt, partial(_pair_by_types, f, modified_between=True))
+    return gradients.vjp(f, args, kwargs, wrt, partial(_forward_by_types, f, True))
 
 
 def show(f: Callable[..., Any], *args: Any, activities: Sequence[Activity] | None = None) -> Shown:

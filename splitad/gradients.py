@@ -16,7 +16,7 @@ from splitad.codegen.load import load_source
 from splitad.errors import NotDifferentiableError, ShadowError
 from splitad.ir.activities import Activity, default
 from splitad.runtime.callables import Entry, Forward, Pullback
-from splitad.runtime.gradient_calls import Gradient, MakeAliased, Steps
+from splitad.runtime.gradient_calls import Gradient, Steps
 from splitad.runtime.linking import NO_WRAPPERS
 from splitad.runtime.pairs import Specialisation
 from splitad.runtime.zero import make_zero
@@ -24,7 +24,7 @@ from splitad.transform import gradient
 from splitad.transform.gradient import holds_scalars
 
 Wrt = int | str | tuple[int | str, ...]
-MakeForward = Callable[..., Forward]  # (wrt, args_alias=) -> the pair of the function at hand
+MakeForward = Callable[[tuple[int, ...]], Forward]  # wrt -> the forward of the function at hand
 _numbers = itertools.count()
 
 
@@ -75,18 +75,9 @@ class Maker:
 
     def gradient(self, make_forward: MakeForward) -> Gradient:
         """The gradient itself."""
-        forward = make_forward(self.wrt, args_alias=False)
-
-        def aliased() -> Gradient:
-            # where arguments overlap, all of their shadows have to
-            everything = make_forward(tuple(range(len(self.names))), args_alias=True)
-            return self._gradient(everything, None)
-
-        return self._gradient(forward, aliased)
-
-    def _gradient(self, forward: Forward, make_aliased: MakeAliased) -> Gradient:
+        forward = make_forward(self.wrt)
         key = f"{forward._pair.key}, {next(_numbers)}"
-        made = Gradient(key, forward, lambda types: self._steps(forward, types), make_aliased)
+        made = Gradient(key, forward, lambda types: self._steps(forward, types))
         made.__doc__ = self.doc
         return made
 
@@ -163,12 +154,9 @@ def vjp(
     """See api.vjp."""
     py_func = getattr(f, "py_func", f)
     names = list(inspect.signature(py_func).parameters)
-    everything = tuple(range(len(names)))
-    chosen = everything if wrt is None else positions(wrt, names, py_func.__name__)
-    forward = make_forward(chosen, args_alias=False)
+    chosen = tuple(range(len(names))) if wrt is None else positions(wrt, names, py_func.__name__)
+    forward = make_forward(chosen)
     args = forward._fold(args, kwargs)
-    # where arguments overlap, all of their shadows have to
-    forward._make_aliased = lambda: make_forward(everything, args_alias=True)
     result, pullback = forward(*args)
     pair = compiled_pair(pullback._spec)
     duplicated = [a is Activity.Duplicated for a in pair.activities]

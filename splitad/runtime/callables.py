@@ -23,6 +23,7 @@ from __future__ import annotations
 import inspect
 import weakref
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from llvmlite import ir
@@ -42,7 +43,9 @@ from numba.extending import (
 )
 from numba.misc.special import typeof
 
-from splitad.errors import ArgumentsOverlap, SplitadError
+from splitad.errors import ArgumentsOverlap, InternalError, SplitadError
+from splitad.runtime import overlapping
+from splitad.runtime.late import Late
 from splitad.runtime.linking import call, call_status, compiled
 from splitad.runtime.pairs import EntryType, ForwardType, Pair, PullbackType, Specialisation
 from splitad.tape.ops import TAPE, call_pool, handle_of, make_tape, without_owner_value
@@ -58,9 +61,6 @@ class Forward:
 
     def __init__(self, pair: Pair, nogil: bool = False) -> None:
         self._pair = pair
-        # makes the forward for arguments that overlap in memory; None where this is it
-        self._make_aliased: Callable[[], Forward] | None = None
-        self._aliased: Forward | None = None
         self._nogil = nogil
         self._run = _trampoline(pair, nogil)
         parameters = pair.signature.parameters.values()
@@ -78,15 +78,18 @@ class Forward:
         try:
             return self._run(*args)  # type: ignore[no-any-return]
         except ArgumentsOverlap as error:
-            if self._make_aliased is None:
-                raise error.with_traceback(None) from None
+            raise self.why_none(error, args) from None
         except SplitadError as error:
             raise error.with_traceback(None) from None
         except NumbaError as error:
             raise without_wrapping(error, self._pair.specialise, args) from None
-        if self._aliased is None:
-            self._aliased = self._make_aliased()
-        return self._aliased(*args)
+
+    def why_none(self, error: ArgumentsOverlap, args: tuple[Any, ...]) -> Exception:
+        """Why there is no pair for such arguments, which overlap."""
+        spec = self._pair.specialise(tuple(types.unliteral(typeof(a)) for a in args))
+        late = spec.forward_overlapping
+        reason = late.error if late is not None and late.error is not None else error
+        return reason.with_traceback(None)
 
     def _fold(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """One value per parameter, in their order."""
@@ -143,19 +146,25 @@ class Pullback:
         spec = self._spec
         if len(shadows) != spec.shadow_count:
             spec.check_count(1 + len(shadows))
+        bar = spec.cast_bar(result_bar)
         try:
-            return spec.reverse(self._tape, self._refs, spec.cast_bar(result_bar), *shadows)
+            if self._tape[overlapping.KEPT]:
+                return spec.call_overlapping(self._tape, bar, *shadows)
+            return spec.reverse(self._tape, self._refs, bar, *shadows)
         except SplitadError as error:
             raise error.with_traceback(None) from None
 
     def make_zero(self) -> Any:
         """A tuple of zero shadows, one per Duplicated argument, right for entering the pullback."""
+        if self._tape[overlapping.KEPT]:
+            return self._spec.make_zero_overlapping(self._tape)
         return self._spec.zero(self._tape, self._refs)
 
     @property
     def tape_nbytes(self) -> int:
         """What the pullback keeps: the reserved tape and the arrays kept alive."""
-        return int(self._tape[1]) + _refs_nbytes(self._refs[:1])
+        kept = int(self._tape[overlapping.KEPT_BYTES])
+        return int(self._tape[1]) + kept + _refs_nbytes(self._refs[:1])
 
     def __repr__(self) -> str:
         return f"<pullback of {self._spec.pair.name}, tape of {self.tape_nbytes} bytes>"
@@ -220,25 +229,66 @@ def _call_forward(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     out = cgutils.alloca_once_value(
         builder, cgutils.get_null_value(context.get_value_type(sig.return_type))
     )
+
+    def fail(status: Any) -> None:
+        context.nrt.decref(builder, TAPE, tape)
+        if isinstance(sig.args[0], EntryType):
+            # The trampoline would leak its reference to each argument, which f itself does not.
+            for typ, arg in zip(sig.args[1:], args[1:], strict=True):
+                context.nrt.decref(builder, typ, arg)
+        context.call_conv.return_status_propagate(builder, status)
+
+    def give(result: Any, refs: Any = None) -> None:
+        word = overlapping.word_of(context, builder, tape, overlapping.USED)
+        builder.store(builder.load(word), used)
+        trim = [handle_of(context, builder, tape)]
+        call_pool(builder, "splitad_tape_trim", ir.VoidType(), trim)
+        pullback = cgutils.create_struct_proxy(pullback_type)(context, builder)
+        pullback.tape = tape
+        if refs is not None:
+            pullback.refs = refs
+        items = [result, pullback._getvalue()]
+        builder.store(context.make_tuple(builder, sig.return_type, items), out)
+
     with builder.if_else(status.is_error, likely=False) as (failed, done):
         with failed:
-            context.nrt.decref(builder, TAPE, tape)
-            if isinstance(sig.args[0], EntryType):
-                # The trampoline would leak its reference to each argument, which f itself does not.
-                for typ, arg in zip(sig.args[1:], args[1:], strict=True):
-                    context.nrt.decref(builder, typ, arg)
-            context.call_conv.return_status_propagate(builder, status)
+            late = spec.forward_overlapping
+            if late is None:
+                fail(status)
+            else:
+                _call_overlapping(context, builder, late, [borrowed, *args[1:]], status, fail, give)
         with done:
-            handle = builder.inttoptr(handle_of(context, builder, tape), _i64.as_pointer())
-            builder.store(builder.load(builder.gep(handle, [_i64(2)])), used)
-            trim = [handle_of(context, builder, tape)]
-            call_pool(builder, "splitad_tape_trim", ir.VoidType(), trim)
-            pullback = cgutils.create_struct_proxy(pullback_type)(context, builder)
-            pullback.tape = tape
-            pullback.refs = builder.extract_value(value, 1)
-            items = [builder.extract_value(value, 0), pullback._getvalue()]
-            builder.store(context.make_tuple(builder, sig.return_type, items), out)
+            give(builder.extract_value(value, 0), builder.extract_value(value, 1))
     return builder.load(out)
+
+
+def _call_overlapping(
+    context: Any,
+    builder: Any,
+    late: Late,
+    args: list[Any],
+    status: Any,
+    fail: Callable[[Any], None],
+    give: Callable[..., None],
+) -> None:
+    """After the error `status`: if arguments overlap, the other pair's forward."""
+    used = overlapping.word_of(context, builder, args[0], overlapping.USED)
+    address = cgutils.alloca_once_value(builder, _i64(0))
+    marked = builder.icmp_signed("==", builder.load(used), _i64(overlapping.MARK))
+    with builder.if_then(marked):
+        builder.store(late.address(context, builder), address)
+    there = builder.load(address)
+    with builder.if_else(builder.icmp_signed("!=", there, _i64(0))) as (yes, no):
+        with no:
+            fail(status)
+        with yes:
+            builder.store(_i64(0), used)
+            again, result = late.call(context, builder, there, args)
+            with builder.if_else(again.is_error, likely=False) as (failed, done):
+                with failed:
+                    fail(again)
+                with done:
+                    give(result)
 
 
 @box(ForwardType)
@@ -284,8 +334,35 @@ def _call_pullback(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     builder.store(_i64(1), called)
     pullback = cgutils.create_struct_proxy(sig.args[0])(context, builder, args[0])
     argtypes = (TAPE, spec.refs_type, *sig.args[1:])
-    values = [without_owner_value(context, builder, pullback.tape), pullback.refs, *args[1:]]
-    return _call(context, builder, spec.reverse, argtypes, values)
+    tape = without_owner_value(context, builder, pullback.tape)
+    values = [tape, pullback.refs, *args[1:]]
+    usual = partial(_call, context, builder, spec.reverse, argtypes, values)
+    if spec.forward_overlapping is None:
+        return usual()
+    late = spec.reverse_overlapping(tuple(sig.args[1:]), sig.return_type)
+    return _either(context, builder, late, [tape, *args[1:]], usual)
+
+
+def _either(
+    context: Any, builder: Any, late: Late, args: list[Any], usual: Callable[[], Any]
+) -> Any:
+    """What `late` returns where the pair for overlapping arguments wrote the tape args[0], else usual()."""
+    kind = context.get_value_type(late.signature.return_type)
+    out = cgutils.alloca_once_value(builder, cgutils.get_null_value(kind))
+    other = overlapping.is_overlapping(context, builder, args[0])
+    with builder.if_else(other, likely=False) as (yes, no):
+        with yes:
+            address = late.address(context, builder)
+            with builder.if_then(builder.icmp_signed("==", address, _i64(0)), likely=False):
+                text = ("the pullback for arguments that overlap cannot be compiled",)
+                context.call_conv.return_user_exc(builder, InternalError, text)
+            status, value = late.call(context, builder, address, args)
+            with builder.if_then(status.is_error, likely=False):
+                context.call_conv.return_status_propagate(builder, status)
+            builder.store(value, out)
+        with no:
+            builder.store(usual(), out)
+    return builder.load(out)
 
 
 def _call(context: Any, builder: Any, dispatcher: Any, argtypes: Any, values: list[Any]) -> Any:
@@ -316,32 +393,27 @@ class PullbackAttributes(AttributeTemplate):
 def _call_make_zero(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     spec = sig.args[0].spec
     pullback = cgutils.create_struct_proxy(sig.args[0])(context, builder, args[0])
-    values = [without_owner_value(context, builder, pullback.tape), pullback.refs]
-    return _call(context, builder, spec.zero, (TAPE, spec.refs_type), values)
+    tape = without_owner_value(context, builder, pullback.tape)
+    values = [tape, pullback.refs]
+    usual = partial(_call, context, builder, spec.zero, (TAPE, spec.refs_type), values)
+    if spec.forward_overlapping is None:
+        return usual()
+    return _either(context, builder, spec.zero_overlapping, [tape], usual)
 
 
 @lower_getattr(PullbackType, "tape_nbytes")
 def _get_tape_nbytes(context: Any, builder: Any, typ: PullbackType, value: Any) -> Any:
     struct = cgutils.create_struct_proxy(typ)(context, builder, value)
-    handle = builder.inttoptr(handle_of(context, builder, struct.tape), _i64.as_pointer())
-    capacity = builder.load(builder.gep(handle, [_i64(1)]))
+    words = (overlapping.CAPACITY, overlapping.KEPT_BYTES)
+    parts = [builder.load(overlapping.word_of(context, builder, struct.tape, k)) for k in words]
+    capacity = builder.add(*parts)
     refs_type = typ.spec.refs_type
     if len(refs_type) == 0:
         return capacity
     kept = builder.extract_value(struct.refs, 0)  # the rest are the caller's own arrays
-    return builder.add(capacity, _nbytes(context, builder, refs_type.types[0], kept))
-
-
-def _nbytes(context: Any, builder: Any, typ: types.Type, value: Any) -> Any:
-    """The bytes of the arrays in a value."""
-    if isinstance(typ, types.Array):
-        array = context.make_array(typ)(context, builder, value)
-        return builder.mul(array.nitems, array.itemsize)
-    total = _i64(0)
-    for k, item in enumerate(typ.types if isinstance(typ, types.BaseTuple) else ()):
-        part = _nbytes(context, builder, item, builder.extract_value(value, k))
-        total = builder.add(total, part)
-    return total
+    return builder.add(
+        capacity, overlapping.arrays_nbytes(context, builder, refs_type.types[0], kept)
+    )
 
 
 @box(PullbackType)

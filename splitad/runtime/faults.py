@@ -1,11 +1,12 @@
 """All checks of one call at once, over notes (boundary.py), whatever the types of the arrays.
 
-    arguments_fault(notes, count, written, fixed) -> code     0: the arguments may be used as they are
+    arguments_fault(notes, count, written, fixed, doubles, singles) -> code     0: they may be used so
     shadows_fault(notes, count, shadows, which, written) -> code
 
 `notes` is the address of `count` notes one behind the other, of all arrays in the arguments; `shadows` that
 of the notes of the shadows.  `written`, `fixed`, `which` are sets of arguments as bits: those that f writes,
-those that cannot have a shadow that overlaps another, those that have a shadow.  A code holds a kind and two
+those that cannot have a shadow that overlaps another, those that have a shadow; `doubles` and `singles` those
+made of 64-bit and of 32-bit floats (complex numbers are; records count as both).  A code holds a kind and two
 arguments; `ShadowError(code, names)` and `AliasingError(code, names)` put it into words when they are raised:
 compiled code can pass them numbers, and builds no strings.
 
@@ -41,7 +42,9 @@ from splitad.tape import columns
 from splitad.tape.columns import column
 
 # what may be wrong; all from SEPARATE on is an AliasingError
-WRONG_SHAPE, ON_PRIMAL, TOUCHING, SEPARATE, ON_ITSELF, OVERLAPPING, CONSTANT = range(1, 8)
+WRONG_SHAPE, ON_PRIMAL, TOUCHING, SEPARATE, ON_ITSELF, OVERLAPPING, CONSTANT, OTHER_TYPE = range(
+    1, 9
+)
 MOST = 60  # arrays in the arguments of one function: they are bits of an integer
 _INT = np.int64
 
@@ -58,24 +61,37 @@ def _code(kind: int, one: int, other: int) -> int:
 
 
 @njit
-def _arguments_fault(notes: int, count: int, written: int, fixed: int) -> int:
-    """A written argument that overlaps itself; then two that overlap, one of them written: CONSTANT where
-    one of them is in `fixed`."""
+def _same_type(k: int, j: int, doubles: int, singles: int) -> bool:
+    for kind in (doubles, singles, ~(doubles | singles)):
+        if (kind >> k) & (kind >> j) & 1:
+            return True
+    return False
+
+
+@njit
+def _arguments_fault(
+    notes: int, count: int, written: int, fixed: int, doubles: int, singles: int
+) -> int:
+    """A written argument that overlaps itself; then two that overlap, one of them written: OTHER_TYPE where
+    one's elements are no elements of the other's type, CONSTANT where one of them is in `fixed`."""
     note = notes
     for k in range(count):
         if (written >> k) & 1 and note_overlaps_itself(note):
             return _code(ON_ITSELF, k, k)
         note = _next(note)
-    note = notes
+    note, first = notes, 0
     for k in range(count):
         other = notes
         for j in range(k):
             if ((written >> k) | (written >> j)) & 1 and notes_overlap(note, other):
+                if not _same_type(k, j, doubles, singles):
+                    return _code(OTHER_TYPE, k, j)
                 kind = CONSTANT if ((fixed >> k) | (fixed >> j)) & 1 else OVERLAPPING
-                return _code(kind, k, j)
+                if kind == CONSTANT or first == 0:
+                    first = _code(kind, k, j)
             other = _next(other)
         note = _next(note)
-    return 0
+    return first
 
 
 @njit
@@ -149,15 +165,17 @@ def _entry_points(sources: str) -> dict[str, tuple[Any, int]]:
     stands for the other files.
     """
 
-    def arguments(notes: int, count: int, written: int, fixed: int) -> int:
+    def arguments(
+        notes: int, count: int, written: int, fixed: int, doubles: int, singles: int
+    ) -> int:
         _ = sources
-        return _arguments_fault(notes, count, written, fixed)
+        return _arguments_fault(notes, count, written, fixed, doubles, singles)
 
     def shadows(notes: int, count: int, shadows: int, which: int, written: int) -> int:
         _ = sources
         return _shadows_fault(notes, count, shadows, which, written)
 
-    return {"splitad_arguments_fault": (arguments, 4), "splitad_shadows_fault": (shadows, 5)}
+    return {"splitad_arguments_fault": (arguments, 6), "splitad_shadows_fault": (shadows, 5)}
 
 
 def _sources() -> str:
@@ -195,13 +213,15 @@ def _by_symbol(symbol: str, context: Any, builder: Any, args: Any) -> Any:
 
 
 @intrinsic
-def arguments_fault(typingctx: Any, notes: Any, count: Any, written: Any, fixed: Any) -> Any:
+def arguments_fault(
+    typingctx: Any, notes: Any, count: Any, written: Any, fixed: Any, doubles: Any, singles: Any
+) -> Any:
     """See _arguments_fault."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         return _by_symbol("splitad_arguments_fault", context, builder, args)
 
-    return types.int64(*[types.int64] * 4), codegen
+    return types.int64(*[types.int64] * 6), codegen
 
 
 @intrinsic
@@ -241,10 +261,12 @@ def in_words(code: int, names: str) -> str:
         )
     if kind == ON_ITSELF:
         return f"the argument '{one}' of {function} overlaps itself in memory and is written"
-    assert kind in (OVERLAPPING, CONSTANT)
+    assert kind in (OVERLAPPING, CONSTANT, OTHER_TYPE)
     text = f"'{other}' and '{one}' of {function} overlap in memory and one of them is changed"
     if kind == CONSTANT:
-        text += ", so both must be Duplicated, and neither may be a field that is assigned"
+        text += ", so neither may be a field that is assigned"
+    if kind == OTHER_TYPE:
+        text += ", but their elements are of different types: numbers are not taken apart into bits"
     return text
 
 
@@ -271,15 +293,20 @@ class AliasingError(errors.AliasingError):
 
 
 class ArgumentsOverlap(errors.ArgumentsOverlap):
-    """The pair for distinct arguments does not apply."""
+    """The pair for distinct arguments does not apply; its caller goes on with the other one.
 
-    def __init__(self, code: int, names: str) -> None:
-        self.code, self.names = code, names
+    It is seen only where that cannot be compiled.  Its text is known when it is compiled: what an exception
+    is given at run time would leak where nobody sees it.
+    """
+
+    def __init__(self, names: str) -> None:
+        self.names = names
         super().__init__(
-            in_words(code, names),
+            f"arguments of {names.split('|')[0]} overlap in memory and one of them is changed, and the "
+            "pair for that cannot be compiled",
             None,
-            "From Python another pair serves such arguments by itself; compiled code cannot make one.",
+            "Call it from Python with such arguments, to see why; or copy one of them first.",
         )
 
     def __reduce__(self) -> Any:
-        return type(self), (self.code, self.names)
+        return type(self), (self.names,)

@@ -1,6 +1,6 @@
 """What grad and value_and_grad return: callable from Python and from njit code, a first-class value in both.
 
-    gradient = Gradient(key, forward, compile, make_aliased)
+    gradient = Gradient(key, forward, compile)
     result = gradient(*args, **kwargs)
 
 A call is made of up to three compiled functions, all of them njit dispatchers (see `Steps`):
@@ -18,7 +18,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Union
+from typing import Any
 
 from llvmlite import ir
 from numba import njit, types
@@ -51,21 +51,15 @@ class Steps:
 
 
 Compile = Callable[[tuple[types.Type, ...]], Steps]
-MakeAliased = Union[Callable[[], "Gradient"], None]
 
 
 class Gradient:
     """A function that returns a gradient."""
 
-    def __init__(
-        self, key: str, forward: Forward, compile: Compile, make_aliased: MakeAliased
-    ) -> None:
-        """make_aliased: makes the gradient for arguments that overlap; None where this is it."""
+    def __init__(self, key: str, forward: Forward, compile: Compile) -> None:
         self.__name__ = self.__qualname__ = forward.__name__
         self.__signature__ = forward.__signature__
         self._key, self._forward, self._compile = key, forward, compile
-        self._make_aliased = make_aliased
-        self._aliased: Gradient | None = None
         self._count = forward._count
         self._steps: dict[tuple[types.Type, ...], Steps] = {}
         self._type, self._entry_type = GradientType(self, False), GradientType(self, True)
@@ -78,15 +72,11 @@ class Gradient:
         try:
             return self._run(*args)
         except ArgumentsOverlap as error:
-            if self._make_aliased is None:
-                raise error.with_traceback(None) from None
+            raise self._forward.why_none(error, args) from None
         except SplitadError as error:
             raise error.with_traceback(None) from None
         except NumbaError as error:
             raise without_wrapping(error, self.steps, args) from None
-        if self._aliased is None:
-            self._aliased = self._make_aliased()
-        return self._aliased(*args)
 
     def steps(self, argtypes: tuple[types.Type, ...]) -> Steps:
         """The compiled functions for these types."""

@@ -29,6 +29,8 @@ from numba.core.typing.templates import Signature, fold_arguments
 from numba.misc.special import typeof
 
 from splitad.errors import SplitadError
+from splitad.runtime import overlapping
+from splitad.runtime.late import Late
 from splitad.runtime.linking import compiled
 from splitad.runtime.result_bar import bar_caster, cotangent_type
 from splitad.tape.ops import TAPE
@@ -53,6 +55,7 @@ class Specialisation:
         self.pair, self.key, self.forward, self.argtypes = pair, key, forward, argtypes
         # [0] bytes that the last tape used, [1] set by every call of a pullback; compiled code writes it
         self.counters = np.zeros(2, np.int64)
+        self._overlapping: dict[Any, Any] = {}  # functions of the next part, by what they are given
 
     @cached_property
     def forward_result(self) -> Any:
@@ -80,6 +83,43 @@ class Specialisation:
     def zero(self) -> Any:
         """The dispatcher of zero_impl."""
         return self.pair.resolver.zero_dispatcher(self.key)
+
+    # ---- arguments that overlap: see overlapping.py
+
+    @cached_property
+    def overlapping(self) -> Specialisation:
+        """The one for arguments that overlap, of another pair."""
+        pair = self.pair.overlapping
+        assert pair is not None
+        return pair.specialise(self.argtypes)
+
+    @cached_property
+    def forward_overlapping(self) -> Late | None:
+        """None where this specialisation is for arguments that overlap."""
+        return overlapping.forward_function(self) if self.pair.make_overlapping else None
+
+    @cached_property
+    def zero_overlapping(self) -> Late:
+        zero = compiled(self.zero, (TAPE, self.refs_type))
+        return overlapping.zero_function(self, zero.signature.return_type)
+
+    def reverse_overlapping(self, given: tuple[types.Type, ...], cotangents: types.Type) -> Late:
+        """given: the types of result_bar and the shadows."""
+        return self._once(overlapping.reverse_function, given, cotangents)  # type: ignore[no-any-return]
+
+    def call_overlapping(self, tape: Any, *given: Any) -> Any:
+        """From Python: the reverse, for result_bar and the shadows."""
+        kinds = tuple(types.unliteral(typeof(value)) for value in given)
+        return self._once(overlapping.reverse_dispatcher, kinds)(tape, *given)
+
+    def make_zero_overlapping(self, tape: Any) -> Any:
+        """From Python: the zero shadows."""
+        return self._once(overlapping.zero_dispatcher)(tape)
+
+    def _once(self, make: Callable[..., Any], *key: Any) -> Any:
+        if (make, key) not in self._overlapping:
+            self._overlapping[make, key] = make(self, *key)
+        return self._overlapping[make, key]
 
     @cached_property
     def shadow_count(self) -> int:
@@ -109,8 +149,14 @@ class Pair:
         self.key, self.resolver, self.signature = key, resolver, signature
         self.name, self.limit = name, limit
         self.forward: Callable[[], Any] = lambda: None  # a weak reference to the Forward
+        # makes the pair for arguments that overlap in memory; None where this is it
+        self.make_overlapping: Callable[[], Pair] | None = None
         self._by_types: dict[tuple[types.Type, ...], Specialisation] = {}
         self._by_key: dict[str, Specialisation] = {}
+
+    @cached_property
+    def overlapping(self) -> Pair | None:
+        return self.make_overlapping() if self.make_overlapping is not None else None
 
     @cached_property
     def entry_type(self) -> EntryType:

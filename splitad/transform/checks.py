@@ -1,7 +1,7 @@
 """The checks at the boundary, as text: do the arguments overlap, do the shadows fit?
 
     note_array(base, 16, x)                                at the start of the forward
-    code = arguments_fault(base + 16, 1, 1, 0)
+    code = arguments_fault(base + 16, 1, 1, 0, 1, 0)
     if code != 0:
         raise AliasingError(code, "f|x")
     note_array(shadows, 0, d_x)                            at the start of the pullback, before it writes
@@ -25,9 +25,10 @@ from splitad.codegen.writer import Writer, identifier
 from splitad.errors import ShadowError, UnsupportedError
 from splitad.ir import nodes as ir
 from splitad.rules.spelling import unique_number
-from splitad.runtime import boundary, faults
+from splitad.runtime import boundary, faults, overlapping
 from splitad.runtime.noted import shadow_check
 from splitad.tape.ops import address_of, tape_release
+from splitad.transform import joined
 from splitad.transform.facts import Facts, activity_of
 
 
@@ -71,12 +72,17 @@ def _names(facts: Facts, leaves: list[ir.Leaf]) -> str:
     return "|".join([facts.fn.name, *(leaf_name(facts, leaf) for leaf in leaves)])
 
 
-def write_argument_checks(facts: Facts, w: Writer) -> None:
-    """Overlapping arguments are refused where f writes one of them, unless the text was made for them.
+def _is_made_of(dtype: types.Type, width: int) -> bool:
+    """Whether an array's elements are floats of that many bits, or complex numbers of such."""
+    if isinstance(dtype, types.Record):
+        return True
+    if isinstance(dtype, types.Complex):
+        dtype = dtype.underlying_float
+    return isinstance(dtype, types.Float) and dtype.bitwidth == width
 
-    Even then not those that are Const: a Const argument has a shadow of the pullback's own, which cannot
-    overlap another one as the arguments do.
-    """
+
+def write_argument_checks(facts: Facts, w: Writer) -> None:
+    """Overlapping arguments are refused where f writes one of them, unless the text was made for them."""
     leaves = _arrays(facts)
     written = [is_written(facts, leaf) for leaf in leaves]
     for leaf in leaves:
@@ -88,13 +94,20 @@ def write_argument_checks(facts: Facts, w: Writer) -> None:
     fixed = _bits(
         facts.args_alias
         and is_differentiable(leaf.var.type)
-        and (activity_of(facts, leaf) == "const" or leaf.exit != leaf.var)
+        and (
+            leaf.exit != leaf.var
+            or (activity_of(facts, leaf) == "const" and not joined.can_join(facts))
+        )
         for leaf in leaves
+    )
+    doubles, singles = (
+        _bits(_is_made_of(leaf.var.type.dtype, width) for leaf in leaves) for width in (64, 32)
     )
     w.use("tape_release", tape_release)
     w.use("arguments_fault", faults.arguments_fault)
     first = facts.layout.notes[leaves[0].var]
-    w.line(f"code = arguments_fault(base + {first}, {len(leaves)}, {_bits(written)}, {fixed})")
+    sets = f"{_bits(written)}, {fixed}, {doubles}, {singles}"
+    w.line(f"code = arguments_fault(base + {first}, {len(leaves)}, {sets})")
     w.use("AliasingError", faults.AliasingError)
     names = repr(_names(facts, leaves))
     lo, hi = (faults.first_code(faults.OVERLAPPING + k) for k in (0, 1))
@@ -104,8 +117,8 @@ def write_argument_checks(facts: Facts, w: Writer) -> None:
     if not facts.args_alias:
         w.use("ArgumentsOverlap", faults.ArgumentsOverlap)
         with w.indented("if code != 0:"):
-            w.line("tape_release(tape)")
-            w.line(f"raise ArgumentsOverlap(code, {names})")
+            w.line(f"tape[{overlapping.USED}] = {overlapping.MARK}")
+            w.line(f"raise ArgumentsOverlap({names})")
 
 
 def write_shadow_checks(facts: Facts, w: Writer, path: Callable[..., str]) -> None:

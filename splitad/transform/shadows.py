@@ -40,6 +40,7 @@ from splitad.runtime.shadow_roots import (
 )
 from splitad.runtime.shadow_table import as_contiguous, table_drop, table_get, table_set
 from splitad.tape.ops import add_at, load_at, store_at
+from splitad.transform import joined
 from splitad.transform.facts import Facts, activity_of
 
 
@@ -80,7 +81,10 @@ class Shadows:
     def of_arguments(self) -> None:
         """Name the shadow of each array in the arguments; make the tables."""
         arrays = [leaf for leaf in self.fn.leaves if is_array(leaf.var) and self.active(leaf.var)]
+        together = joined.enter(self.facts, self.w, self.path, shadow_name)
         for leaf in arrays:
+            if leaf in together:
+                continue
             if not self.is_duplicated(leaf):
                 if leaf.var in self.shadowed:
                     self._zeros(leaf.var)
@@ -148,6 +152,7 @@ class Shadows:
 
     def put_back(self) -> None:
         """Into shadows of the caller's that are laid out otherwise than their arguments."""
+        joined.leave(self.facts, self.w, self.path, shadow_name)
         for leaf in self.fn.leaves:
             if self._is_placed(leaf):
                 self.w.line(f"move({_given(leaf)}, {shadow_name(leaf.var)})")

@@ -15,6 +15,7 @@ from splitad.runtime.faults import (
     CONSTANT,
     ON_ITSELF,
     ON_PRIMAL,
+    OTHER_TYPE,
     OVERLAPPING,
     SEPARATE,
     TOUCHING,
@@ -38,8 +39,8 @@ def notes(*arrays: np.ndarray) -> np.ndarray:
 
 
 @njit
-def _arguments(address, count, written, fixed):
-    return arguments_fault(address, count, written, fixed)
+def _arguments(address, count, written, fixed, doubles, singles):
+    return arguments_fault(address, count, written, fixed, doubles, singles)
 
 
 @njit
@@ -52,9 +53,12 @@ def taken_apart(code: int) -> Any:
     return code and (code // 4096, code // 64 % 64, code % 64)
 
 
-def arguments(*arrays: np.ndarray, written: int, fixed: int = 0) -> Any:
+def arguments(
+    *arrays: np.ndarray, written: int, fixed: int = 0, doubles: int = 0, singles: int = 0
+) -> Any:
     noted = notes(*arrays)
-    return taken_apart(_arguments(noted.ctypes.data, len(arrays), written, fixed))
+    code = _arguments(noted.ctypes.data, len(arrays), written, fixed, doubles, singles)
+    return taken_apart(code)
 
 
 def shadows(arrays: Any, given: Any, which: int, written: int = 0) -> Any:
@@ -112,7 +116,30 @@ def test_arguments_that_overlap() -> None:
     assert arguments(*arrays, written=0b0010) == (OVERLAPPING, 3, 1)
     assert arguments(*arrays, written=0b0010, fixed=0b1000) == (CONSTANT, 3, 1)
     assert arguments(*arrays, written=0b0010, fixed=0b0101) == (OVERLAPPING, 3, 1)
+    assert arguments(*arrays, written=0b0011, fixed=0b1000) == (
+        CONSTANT,
+        3,
+        1,
+    )  # worse than 2 and 0
     assert arguments(x, written=1) == 0 and arguments(written=0) == 0
+
+
+def test_arguments_of_other_types_that_overlap() -> None:
+    x = np.zeros(4)
+    arrays = (x, x.view(np.complex128), x.view(np.float32), x.view(np.int64), x.view(np.int8))
+    doubles, singles = 0b00011, 0b00100
+
+    def found(*which: int) -> Any:
+        bits = [
+            sum(1 << n for n, k in enumerate(which) if (s >> k) & 1) for s in (doubles, singles)
+        ]
+        chosen = [arrays[k] for k in which]
+        return arguments(*chosen, written=1, doubles=bits[0], singles=bits[1])
+
+    assert found(0, 1) == (OVERLAPPING, 1, 0) and found(3, 4) == (OVERLAPPING, 1, 0)
+    for pair in ((0, 2), (1, 2), (0, 3), (2, 3), (4, 1)):
+        assert found(*pair) == (OTHER_TYPE, 1, 0), pair
+    assert arguments(x, x, written=1, doubles=0b11, singles=0b10) == (OVERLAPPING, 1, 0)  # a record
 
 
 def test_a_shadow() -> None:
@@ -156,20 +183,19 @@ def code_of(kind: int, one: int, other: int) -> int:
     return int(faults.first_code(kind)) + 64 * one + other
 
 
-@pytest.mark.parametrize(
-    "kind", [WRONG_SHAPE, ON_PRIMAL, TOUCHING, SEPARATE, ON_ITSELF, OVERLAPPING, CONSTANT]
-)
+@pytest.mark.parametrize("kind", range(WRONG_SHAPE, OTHER_TYPE + 1))
 def test_the_words_name_the_argument(kind: int) -> None:
     assert "'right'" in in_words(code_of(kind, 1, 0), "f|left|right")
 
 
-@pytest.mark.parametrize(
-    "error", [faults.ShadowError, faults.AliasingError, faults.ArgumentsOverlap]
-)
-def test_an_error_can_be_pickled(error: Any) -> None:
-    made = error(code_of(TOUCHING, 1, 0), "f|left|right")
+@pytest.mark.parametrize("made", [
+    faults.ShadowError(code_of(TOUCHING, 1, 0), "f|left|right"),
+    faults.AliasingError(code_of(OVERLAPPING, 1, 0), "f|left|right"),
+    faults.ArgumentsOverlap("f|left|right"),
+])  # fmt: skip
+def test_an_error_can_be_pickled(made: Any) -> None:
     again = pickle.loads(pickle.dumps(made))
-    assert type(again) is error and str(again) == str(made)
+    assert type(again) is type(made) and str(again) == str(made)
 
 
 def test_raising_from_compiled_code_does_not_leak() -> None:
