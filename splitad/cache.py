@@ -14,7 +14,8 @@ from numba import types
 
 from splitad.analysis.memory import is_array
 from splitad.codegen.load import load_source
-from splitad.errors import InternalError, SplitadError, UnsupportedError
+from splitad.errors import InternalError, Loc, SplitadError, UnsupportedError
+from splitad.frontend import jit_options
 from splitad.frontend.lower import lower
 from splitad.frontend.state import CompileFlags
 from splitad.ir import activities as act
@@ -195,15 +196,10 @@ class PairResolver:
         return self.compiled[spec_key].zero
 
 
-def jit_options(f: Any) -> dict[str, Any]:
-    """The njit options of f that matter to its pair; {} for a plain function."""
-    if not (hasattr(f, "py_func") and hasattr(f, "targetoptions")):
-        return {}
-    return dict(f.targetoptions)
-
-
 def options_of(f: Any, base: Options) -> Options:
-    """base, with f's own njit options."""
-    given = jit_options(f)
-    known = ("fastmath", "error_model", "boundscheck", "nogil")
-    return replace(base, **{k: given[k] for k in known if k in given and given[k] is not None})
+    """base, with f's own njit options; UnsupportedError for one that a pair cannot have."""
+    why = jit_options.refused(f)
+    if why is not None:
+        code = f.py_func.__code__
+        raise UnsupportedError(why[0], Loc(code.co_filename, code.co_firstlineno, f.__name__), why[1])
+    return replace(base, **jit_options.taken_over(f))

@@ -10,6 +10,7 @@ from numba.core import types
 
 from splitad.frontend import lists, recursion
 from splitad.frontend.constants import constant
+from splitad.frontend.jit_options import refused
 from splitad.frontend.pending import shape_of
 from splitad.frontend.read import read
 from splitad.frontend.state import CompileFlags, Context, Frame
@@ -65,6 +66,9 @@ def flags_of(c: Context, fn: Any, pyfunc: Any) -> CompileFlags:
     options = getattr(fn, "targetoptions", None)
     if options is None or pyfunc.__code__.co_filename.startswith("<inner function"):
         return c.frame.flags
+    why = refused(fn)
+    if why is not None:
+        c.refuse(f"{why[0]}.", why[1])
     if options.get("boundscheck") and not c.frame.flags.boundscheck:
         c.refuse(
             "The function called here has boundscheck=True, and its caller has not.",
