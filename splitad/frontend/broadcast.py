@@ -18,7 +18,7 @@ MISMATCH = "unable to broadcast an argument to the output array"
 
 def broadcast(ctx: ArrayContext, all_sizes: Sequence[Sizes], message: str = MISMATCH) -> Sizes:
     """The sizes that arrays of these sizes have together; raises ValueError where they do not fit."""
-    ndim = max(len(sizes) for sizes in all_sizes)
+    ndim = max((len(sizes) for sizes in all_sizes), default=0)
     result: list[ir.Operand] = [ctx.b.intp(1)] * ndim
     for sizes in all_sizes:
         for axis, size in enumerate(sizes, ndim - len(sizes)):

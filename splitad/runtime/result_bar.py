@@ -31,9 +31,12 @@ def cotangent_type(result: types.Type, given: types.Type) -> types.Type:
     if isinstance(result, types.BaseTuple):
         if not isinstance(given, types.BaseTuple) or len(given) != len(result):
             raise _bar_mismatch(result, given)
-        return types.Tuple(
-            [cotangent_type(r, g) for r, g in zip(result.types, given.types, strict=True)]
-        )
+        items = [cotangent_type(r, g) for r, g in zip(result.types, given.types, strict=True)]
+        if not isinstance(given, types.BaseNamedTuple):
+            return types.Tuple(items)
+        if items != list(given.types):  # Numba casts no named tuples
+            raise _bar_mismatch(result, given)
+        return given
     if isinstance(result, types.Array):
         fits = isinstance(given, types.Array) and given.ndim == result.ndim
         if not fits or given.dtype != result.dtype:

@@ -88,6 +88,10 @@ def chosen(a, b):
     return np.where(a > b, a, b), np.where(a > 0, 1.0, b), np.where(a, b, 0)
 
 
+def chosen_number(s, t):
+    return np.where(s > 0.5, s * t, t).item()
+
+
 def clipped(a):
     return np.clip(a, -1.0, 1.0), np.clip(a, None, 0.5), np.clip(a, 0.5, None)
 
@@ -114,6 +118,7 @@ NUMPY = [
     (ufuncs, [(A(5), A(5)), (A(2, 5), A(5))]),
     (powers, [(abs(A(4)),)]),
     (chosen, [(A(4), A(4)), (A(3), A(4)), (A(3, 1), A(4))]),
+    (chosen_number, [(0.7, 2.0), (0.3, 2.0)]),
     (clipped, [(A(4),), (A(3, 4),), (np.array([np.nan, 1, -5, 5]),)]),
     (with_scalar, [(A(3), 2.0), (A(3), 3), (A(3), 1j), (A(3), 0.0)]),
     (into, [(A(4), A(4), A(4)), (A(3, 4), A(4), A(3, 4))]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
 from typing import Any
 
 import numba
@@ -35,6 +36,16 @@ def test_result_bar_arrays_are_cast_in_python() -> None:
         cast(np.ones((3, 3)))
     with pytest.raises(ShadowError):
         cast(np.ones(3) * 1j)
+
+
+def test_named_tuples_in_compiled_code() -> None:
+    """Numba casts no named tuples, so one stays what it is."""
+    point = types.NamedTuple((types.float64, types.float64), namedtuple("Point", "u w"))
+    assert cotangent_type(point, point) == point
+    assert cotangent_type(point, types.UniTuple(types.int64, 2)) == types.UniTuple(types.float64, 2)
+    integers = types.NamedTuple((types.int64, types.float64), namedtuple("Point", "u w"))
+    with pytest.raises(ShadowError, match="no cotangent"):
+        cotangent_type(point, integers)
 
 
 def test_result_bar_that_does_not_fit() -> None:
