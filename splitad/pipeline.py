@@ -153,6 +153,7 @@ def _build(
         options.strong_zero,
         options.args_alias,
         limit,
+        options.max_tape_bytes is not None,
         options.inner,
         callees,
     )

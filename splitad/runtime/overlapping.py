@@ -47,6 +47,11 @@ def is_overlapping(context: Any, builder: Any, tape: Any) -> Any:
     return builder.icmp_signed("!=", kept, _i64(0))
 
 
+def may_refuse(forward: Any) -> bool:
+    """Whether a forward's text says that arguments may be found to overlap."""
+    return "ArgumentsOverlap" in forward.py_func.__code__.co_names
+
+
 # ---- the functions ---------------------------------------------------------------------------------------
 
 

@@ -95,8 +95,10 @@ class Specialisation:
 
     @cached_property
     def forward_overlapping(self) -> Late | None:
-        """None where this specialisation is for arguments that overlap."""
-        return overlapping.forward_function(self) if self.pair.make_overlapping else None
+        """None where this forward takes arguments that overlap, or has none of which one is written."""
+        if self.pair.make_overlapping is None or not overlapping.may_refuse(self.forward):
+            return None
+        return overlapping.forward_function(self)
 
     @cached_property
     def zero_overlapping(self) -> Late:

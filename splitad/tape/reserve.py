@@ -2,7 +2,9 @@
 
     base = reserve(tape, cur, nbytes)     there are nbytes behind offset cur; the address of the block
 
-The block may have moved, so `base` replaces the old one.  TapeLimitError where max_tape_bytes forbids it.
+The block may have moved, so `base` replaces the old one.  TapeLimitError where max_tape_bytes forbids it;
+`reserve(tape, cur, nbytes, x, y)` then gives back the references that the function has in its variables x
+and y, since Numba would not.
 """
 
 from __future__ import annotations
@@ -22,13 +24,12 @@ _i32, _i64 = ir.IntType(32), ir.IntType(64)
 
 
 @cache
-def reserve_for(message: str) -> Any:
-    """The function, with the text of its TapeLimitError."""
+def reserve_for(message: str, held: int = 0) -> Any:
+    """The function, with the text of its TapeLimitError; held: how many references it is given."""
 
-    @intrinsic
-    def reserve(typingctx: Any, tape: Any, cur: Any, nbytes: Any) -> Any:
+    def typing(*given: Any) -> Any:
         def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-            tape, cur, nbytes = args
+            tape, cur, nbytes = args[:3]
             address = handle_of(context, builder, tape)
             handle = builder.inttoptr(address, _i64.as_pointer())
             total = builder.add(cur, nbytes)
@@ -40,9 +41,14 @@ def reserve_for(message: str) -> Any:
                         text = ("no memory for the tape",)
                         context.call_conv.return_user_exc(builder, MemoryError, text)
                     call_pool(builder, "splitad_tape_release", ir.VoidType(), [address])
+                    for kind, value in zip(given, args[3:], strict=True):
+                        context.nrt.decref(builder, kind, value)
                     context.call_conv.return_user_exc(builder, TapeLimitError, (message,))
             return builder.load(handle)
 
-        return types.int64(TAPE, types.int64, types.int64), codegen
+        return types.int64(TAPE, types.int64, types.int64, *given), codegen
 
-    return reserve
+    listed = "".join(f", held_{k}" for k in range(held))
+    scope: dict[str, Any] = {"typing": typing}
+    exec(f"def reserve(typingctx, tape, cur, nbytes{listed}): return typing({listed[2:]})", scope)
+    return intrinsic(scope["reserve"])

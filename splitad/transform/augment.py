@@ -16,6 +16,7 @@ from dataclasses import replace
 
 from numba import types
 
+from splitad.analysis.held import Held
 from splitad.analysis.memory import is_array, tree_leaves
 from splitad.analysis.reverse import has_reverse
 from splitad.analysis.save_plan import Copy
@@ -62,6 +63,8 @@ class _Augment:
         # how a taped value is stored, for each record that is open: variable -> target text
         self.slot: dict[Scope, Callable[[Column], str]] = {}
         self.checked = False  # whether the arguments were
+        self.held = Held(facts.fn, facts.where) if facts.limited else None
+        self.now: tuple[ir.Stmt, Scope] | None = None  # the statement that is being written
         self.draws_ids = any(
             isinstance(s, ir.Impure) and s.fn is fresh_id for s in facts.where.definition.values()
         )
@@ -147,7 +150,9 @@ class _Augment:
             if scope.parent is None and not isinstance(stmt, _TAKES_APART):
                 self.check_arguments()  # once the arguments are taken apart, before anything is written
             self.w.at(stmt.loc)
+            self.now = stmt, scope
             self.stmt(stmt, scope)
+            self.now = stmt, scope
             for copy in self.plan.behind(stmt):
                 self.keep(copy)
 
@@ -307,6 +312,16 @@ class _Augment:
 
     def reserve(self, nbytes: str) -> None:
         if nbytes != "0":
-            reserve = reserve_for(self.facts.limit_message)
+            held = [identifier(v.name) for v in self.held_now()]
+            reserve = reserve_for(self.facts.limit_message, len(held))
             name = self.w.use(f"reserve_{unique_number(reserve)}", reserve)
-            self.w.line(f"base = {name}(tape, cur, {nbytes})")
+            self.w.line(f"base = {name}({', '.join(['tape', 'cur', nbytes, *held])})")
+
+    def held_now(self) -> tuple[ir.Var, ...]:
+        """What would leak if there is no room on the tape.  Outside of loops Numba gives back everything."""
+        if self.held is None or self.now is None:
+            return ()
+        stmt, scope = self.now
+        if not (isinstance(stmt, (ir.For, ir.While)) or any(s.is_loop for s in scope.chain())):
+            return ()
+        return self.held.at(stmt, scope)

@@ -114,7 +114,7 @@ def write_argument_checks(facts: Facts, w: Writer) -> None:
     with w.indented(f"if code != 0 and not {lo} <= code < {hi}:"):
         w.line("tape_release(tape)")
         w.line(f"raise AliasingError(code, {names})")
-    if not facts.args_alias:
+    if not facts.args_alias and len(leaves) > 1:
         w.use("ArgumentsOverlap", faults.ArgumentsOverlap)
         with w.indented("if code != 0:"):
             w.line(f"tape[{overlapping.USED}] = {overlapping.MARK}")

@@ -40,6 +40,7 @@ class Facts:
     strong_zero: bool
     args_alias: bool
     limit_message: str
+    limited: bool  # whether there is a limit to the tape
     inner: bool  # a recursive function's own pair: it appends to the tape of its caller
     callees: Callees
 
