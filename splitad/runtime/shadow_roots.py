@@ -1,6 +1,7 @@
 """Shadows of arrays that may be views which control flow chose: by their root's number, and the place in it.
 
-    roots = [root_of(base + 16, d_x), no_root()]           a root: the memory of a shadow, as bytes
+    roots = shadow_table(np.uint8, 1, "C")                 a root: the memory of a shadow, as bytes
+    table_set(roots, 0, root_of(base + 16, d_x))
     d_row = shadow_a(roots, id_row, at_row, size, shape, strides, np.float64)
 
 `at` is how many bytes the array's first element lies behind its root's, in the primal.  So a root has to
@@ -13,6 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
 from numba.core.errors import TypingError
@@ -26,18 +28,14 @@ from splitad.runtime.boundary import (
     note_overlaps_itself,
     stack_note,
 )
+from splitad.runtime.shadow_table import ShadowTable, get_value, sizes_of
 from splitad.tape.columns import column, scalar_type
 from splitad.tape.ops import address_of
 
 _ROOT = types.Array(types.uint8, 1, "C")
+_i64 = ir.IntType(64)
 
 # ---- roots ---------------------------------------------------------------------------------------------
-
-
-@njit
-def no_root() -> Any:
-    """Stands for memory that was not yet needed."""
-    return np.empty(0, np.uint8)
 
 
 @njit
@@ -75,23 +73,6 @@ def new_root(note: int) -> Any:
 
 
 @njit
-def root_get(roots: Any, key: int, size: int) -> Any:
-    """The memory of root number `key`, zeros where it has none yet."""
-    while len(roots) <= key:
-        roots.append(np.empty(0, np.uint8))
-    if roots[key].size == 0:
-        roots[key] = np.zeros(max(size, 1), np.uint8)
-    return roots[key]
-
-
-@njit
-def root_drop(roots: Any, key: int) -> None:
-    """Forget the shadow of an array that did not exist before this point of the forward."""
-    if 0 <= key < len(roots):
-        roots[key] = np.empty(0, np.uint8)
-
-
-@njit
 def move(target: Any, source: Any) -> None:
     """``target[...] = source``, unless they are the same memory."""
     if address_of(target) != address_of(source):
@@ -100,57 +81,6 @@ def move(target: Any, source: Any) -> None:
 
 
 # ---- shadows in them -----------------------------------------------------------------------------------
-
-
-@njit
-def shadow_c(roots: Any, key: int, at: int, size: int, shape: Any, dtype: Any) -> Any:
-    """The shadow of a C-contiguous array in root `key`.
-
-    A negative key is an array that is never looked up again (undefined, or a frozen global).
-    """
-    if key < 0:
-        return np.zeros(shape, dtype)
-    return _place_c(root_get(roots, key, size), at, shape, dtype)
-
-
-@njit
-def shadow_f(roots: Any, key: int, at: int, size: int, shape: Any, dtype: Any) -> Any:
-    """Likewise of an F-contiguous array."""
-    if key < 0:
-        return np.zeros(shape[::-1], dtype).T
-    return _place_f(root_get(roots, key, size), at, shape, dtype)
-
-
-@njit
-def shadow_a(roots: Any, key: int, at: int, size: int, shape: Any, strides: Any, dtype: Any) -> Any:
-    """Likewise of any array."""
-    root, start = _root_and_start(roots, key, at, size, shape, strides, dtype)
-    return _place_a(root, start, shape, strides, dtype)
-
-
-@njit
-def shadow_packed(
-    roots: Any, key: int, at: int, size: int, shape: Any, strides: Any, dtype: Any
-) -> Any:
-    """Likewise of any array whose elements may not be aligned."""
-    root, start = _root_and_start(roots, key, at, size, shape, strides, dtype)
-    return _place_packed(root, start, shape, strides, dtype)
-
-
-@njit
-def _root_and_start(
-    roots: Any, key: int, at: int, size: int, shape: Any, strides: Any, dtype: Any
-) -> Any:
-    if key >= 0:
-        return root_get(roots, key, size), at
-    before, behind = 0, np.empty(1, dtype).itemsize
-    for k in range(len(shape)):
-        reach = max(shape[k] - 1, 0) * strides[k]
-        if reach < 0:
-            before -= reach
-        else:
-            behind += reach
-    return np.zeros(before + behind, np.uint8), before
 
 
 @intrinsic  # type: ignore[misc]
@@ -173,68 +103,92 @@ def _root(typingctx: Any, a: Any) -> Any:
     return _ROOT(a), codegen
 
 
+def _extent(builder: Any, itemsize: Any, sizes: list[Any], strides: list[Any]) -> tuple[Any, Any]:
+    """The bytes in front of an array's first element, and from there on."""
+    zero, before, behind = _i64(0), _i64(0), itemsize
+    for n, stride in zip(sizes, strides, strict=True):
+        steps = builder.sub(n, _i64(1))
+        steps = builder.select(builder.icmp_signed("<", steps, zero), zero, steps)
+        reach = builder.mul(steps, stride)
+        backwards = builder.icmp_signed("<", reach, zero)
+        before = builder.sub(before, builder.select(backwards, reach, zero))
+        behind = builder.add(behind, builder.select(backwards, zero, reach))
+    return before, behind
+
+
 def _placed(
-    root: Any, at: Any, shape: Any, strides: Any, dtype: Any, layout: str, aligned: bool = True
+    roots: Any, shape: Any, strides: Any, dtype: Any, layout: str, aligned: bool = True
 ) -> Any:
-    """The typing and the code of the array at byte `at` of a root; strides: None where the layout says."""
-    if root != _ROOT or not isinstance(shape, types.BaseTuple):
-        raise TypingError(f"no place in {root} for an array of shape {shape}")
+    """The typing and the code of the array at byte `at` of a root; strides: None where the layout says.
+
+    The arguments are roots, key, at, size, shape, strides if there are any, and dtype.  A negative key is an
+    array that is never looked up again.
+    """
+    if not isinstance(roots, ShadowTable) or not isinstance(shape, types.BaseTuple):
+        raise TypingError(f"no place in {roots} for an array of shape {shape}")
     result = types.Array(scalar_type(dtype), len(shape), layout, aligned=aligned)
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        memory = context.make_array(_ROOT)(context, builder, args[0])
-        made = context.make_array(result)(context, builder)
-        size = context.get_abi_sizeof(context.get_data_type(result.dtype))
-        itemsize = context.get_constant(types.intp, size)
-        sizes = [
-            context.cast(builder, n, t, types.intp)
-            for n, t in zip(cgutils.unpack_tuple(builder, args[2]), shape, strict=True)
-        ]
+        table, key, at, size, dims = args[:5]
+        itemsize = _i64(context.get_abi_sizeof(context.get_data_type(result.dtype)))
+        sizes = sizes_of(context, builder, shape, dims)
         if strides is not None:
-            steps = [
-                context.cast(builder, n, t, types.intp)
-                for n, t in zip(cgutils.unpack_tuple(builder, args[3]), strides, strict=True)
-            ]
+            steps = sizes_of(context, builder, strides, args[5])
         else:
             steps = [itemsize] * len(sizes)
             order = range(len(sizes)) if layout == "F" else range(len(sizes) - 1, -1, -1)
             step = itemsize
             for k in order:
                 steps[k], step = step, builder.mul(step, sizes[k])
-        count = context.get_constant(types.intp, 1)
+        unknown = builder.icmp_signed("<", key, _i64(0))
+        before, behind = _extent(builder, itemsize, sizes, steps)
+        nbytes = builder.select(unknown, builder.add(before, behind), size)
+        root = get_value(context, builder, roots, table, key, [nbytes])
+        memory = context.make_array(roots.arrays)(context, builder, root)
+        count = _i64(1)
         for n in sizes:
             count = builder.mul(count, n)
-        data = builder.bitcast(builder.gep(memory.data, [args[1]]), made.data.type)
-        made.meminfo, made.parent, made.data = memory.meminfo, memory.parent, data
+        made = context.make_array(result)(context, builder)
+        first = builder.gep(memory.data, [builder.select(unknown, before, at)])
+        made.meminfo, made.parent = memory.meminfo, memory.parent
+        made.data = builder.bitcast(first, made.data.type)
         made.nitems, made.itemsize = count, itemsize
-        made.shape = cgutils.pack_array(builder, sizes, itemsize.type)
-        made.strides = cgutils.pack_array(builder, steps, itemsize.type)
-        value = made._getvalue()
-        context.nrt.incref(builder, result, value)
-        return value
+        made.shape = cgutils.pack_array(builder, sizes, _i64)
+        made.strides = cgutils.pack_array(builder, steps, _i64)
+        return made._getvalue()  # the reference to the root is now its own
 
-    return result, codegen
-
-
-@intrinsic  # type: ignore[misc]
-def _place_c(typingctx: Any, root: Any, at: Any, shape: Any, dtype: Any) -> Any:
-    result, codegen = _placed(root, at, shape, None, dtype, "C")
-    return result(root, types.intp, shape, dtype), codegen
+    given = [roots, types.intp, types.intp, types.intp, shape]
+    given += [dtype] if strides is None else [strides, dtype]
+    return result(*given), codegen
 
 
 @intrinsic  # type: ignore[misc]
-def _place_f(typingctx: Any, root: Any, at: Any, shape: Any, dtype: Any) -> Any:
-    result, codegen = _placed(root, at, shape, None, dtype, "F")
-    return result(root, types.intp, shape, dtype), codegen
+def shadow_c(
+    typingctx: Any, roots: Any, key: Any, at: Any, size: Any, shape: Any, dtype: Any
+) -> Any:
+    """The shadow of a C-contiguous array in root `key`."""
+    return _placed(roots, shape, None, dtype, "C")
 
 
 @intrinsic  # type: ignore[misc]
-def _place_a(typingctx: Any, root: Any, at: Any, shape: Any, strides: Any, dtype: Any) -> Any:
-    result, codegen = _placed(root, at, shape, strides, dtype, "A")
-    return result(root, types.intp, shape, strides, dtype), codegen
+def shadow_f(
+    typingctx: Any, roots: Any, key: Any, at: Any, size: Any, shape: Any, dtype: Any
+) -> Any:
+    """Likewise of an F-contiguous array."""
+    return _placed(roots, shape, None, dtype, "F")
 
 
 @intrinsic  # type: ignore[misc]
-def _place_packed(typingctx: Any, root: Any, at: Any, shape: Any, strides: Any, dtype: Any) -> Any:
-    result, codegen = _placed(root, at, shape, strides, dtype, "A", aligned=False)
-    return result(root, types.intp, shape, strides, dtype), codegen
+def shadow_a(
+    typingctx: Any, roots: Any, key: Any, at: Any, size: Any, shape: Any, strides: Any, dtype: Any
+) -> Any:
+    """Likewise of any array."""
+    return _placed(roots, shape, strides, dtype, "A")
+
+
+@intrinsic  # type: ignore[misc]
+def shadow_packed(
+    typingctx: Any, roots: Any, key: Any, at: Any, size: Any, shape: Any, strides: Any, dtype: Any
+) -> Any:
+    """Likewise of any array whose elements may not be aligned."""
+    return _placed(roots, shape, strides, dtype, "A", aligned=False)

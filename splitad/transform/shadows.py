@@ -2,9 +2,9 @@
 
     v = x[2:]             d_v = d_x[2:]                                     the same view of the shadow
     a = np.empty(n)       d_a = zero_array((n, ), np.float64)               of an array that f makes
-    a, b = b, a           shadows_float64_1d = [d_x, d_y]                   where control flow chooses:
+    a, b = b, a           table_set(shadows_float64_1d, 0, d_x)             where control flow chooses:
                           d_a = table_get(shadows_float64_1d, id_a, (n, ))  by the array's identity
-    row = x[i]            roots = [root_of(base + 16, d_x)]                 where it chooses views: by the
+    row = x[i]            table_set(roots, 0, root_of(base + 16, d_x))      where it chooses views: by the
                           d_row = shadow_c(roots, 0, at_row, 0, (n, ), np.float64)   place in their root
 
 `d_a` is the name for an array a, and `d_v` for the cotangent of a scalar v.
@@ -23,22 +23,25 @@ from splitad.codegen.python import (
     new_array,
     operand,
     view_text,
-    zero,
 )
 from splitad.codegen.writer import Writer
 from splitad.ir import nodes as ir
 from splitad.runtime.shadow_roots import (
     move,
     new_root,
-    no_root,
-    root_drop,
     root_of,
     shadow_a,
     shadow_c,
     shadow_f,
     shadow_packed,
 )
-from splitad.runtime.shadow_table import as_contiguous, table_drop, table_get, table_set
+from splitad.runtime.shadow_table import (
+    as_contiguous,
+    shadow_table,
+    table_drop,
+    table_get,
+    table_set,
+)
 from splitad.tape.ops import add_at, load_at, store_at
 from splitad.transform import joined
 from splitad.transform.facts import Facts, activity_of
@@ -57,12 +60,12 @@ class Shadows:
         self.facts, self.w = facts, w
         self.fn, self.active, self.shadowed = facts.fn, facts.active, facts.needs.shadowed
         self.by_place = bool(facts.identity.place)
-        self.tables = {} if self.by_place else _tables(facts)
         # whether some array field of a struct holds another array at exit than at entry
         self.rebound = any(
             is_array(leaf.var) and leaf.exit != leaf.var and self.active(leaf.var)
             for leaf in self.fn.leaves
         )
+        self.tables = {} if self.by_place else self._tables()
 
     # ---- of the arguments -------------------------------------------------------------------------
 
@@ -92,8 +95,8 @@ class Shadows:
                 self.w.line(f"{shadow_name(leaf.var)} = {self.path(leaf.path)}")
         if self.by_place:
             self._make_roots()
-        for table, example in self.tables.items():
-            self._make_table(table, example)
+        for table in self.tables:
+            self._make_table(table)
         # a shadow struct holds the shadows of what its fields hold at exit
         fields = [leaf for leaf in arrays if self._in_rebound(leaf)]
         for leaf in fields:
@@ -107,42 +110,55 @@ class Shadows:
         """Whether the array is a struct's, and the function rebinds such fields."""
         return self.rebound and any(isinstance(step, str) for step in leaf.path)
 
-    def _make_table(self, table: str, example: types.Array) -> None:
-        """A list with an entry for each array in the arguments: the shadow, where it belongs there."""
-        self.w.use("table_get", table_get)
-        self.w.use("table_set", table_set)
-        entries = []
+    def _tables(self) -> dict[str, types.Array]:
+        """The tables that are needed, each with the type that holds all that goes into it."""
+        identity, found = self.facts.identity, {}
+        for array in self.shadowed:
+            if array in identity.id or (array in identity.leaf_ids and array in identity.dims):
+                _widen(found, array)
         for leaf in self.fn.leaves:
-            belongs = (
-                is_array(leaf.var)
-                and table == table_name(leaf.var)
-                and self.active(leaf.var)
-                and not self._in_rebound(leaf)
-                and (self.is_duplicated(leaf) or leaf.var in self.shadowed)
-            )
-            entries.append(shadow_name(leaf.var) if belongs else _placeholder(self.w, example))
-        entries = entries or [_placeholder(self.w, example)]
-        self.w.line(f"{table} = [{', '.join(entries)}]")
+            if self._has_shadow(leaf) and table_name(leaf.var) in found:
+                _widen(found, leaf.var)
+        return found
+
+    def _has_shadow(self, leaf: ir.Leaf) -> bool:
+        if not (is_array(leaf.var) and self.active(leaf.var)):
+            return False
+        return self.is_duplicated(leaf) or leaf.var in self.shadowed
+
+    def _make_table(self, table: str) -> None:
+        """A table, with the shadows of arrays in the arguments that belong there."""
+        arrays = self.tables[table]
+        layout = arrays.layout if arrays.aligned else "U"
+        self._new_table(table, arrays.dtype, arrays.ndim, layout)
+        self.w.use("table_get", table_get)
+        for k, leaf in enumerate(self.fn.leaves):
+            known = self._has_shadow(leaf) and not self._in_rebound(leaf)
+            if known and table == table_name(leaf.var):
+                self.w.line(f"table_set({table}, {k}, {shadow_name(leaf.var)})")
+
+    def _new_table(self, name: str, dtype: types.Type, ndim: int, layout: str) -> None:
+        self.w.use("shadow_table", shadow_table)
+        self.w.use("table_set", table_set)
+        self.w.line(f'{name} = shadow_table({dtype_name(self.w, dtype)}, {ndim}, "{layout}")')
 
     def _make_roots(self) -> None:
         """The memory of the shadows of arguments, for those in which control flow chooses views."""
         place, w = self.facts.identity.place, self.w
         start = "base + rec_root" if self.facts.inner else "base"
-        roots = []
-        for leaf in self.fn.leaves:
+        self._new_table("roots", types.uint8, 1, "C")
+        for k, leaf in enumerate(self.fn.leaves):
             if leaf.var not in place:
-                w.use("no_root", no_root)
-                roots.append("no_root()")
                 continue
             note = f"{start} + {self.facts.layout.notes[leaf.var]}"
             if self._is_placed(leaf):
                 w.use("root_of", root_of)
                 w.line(f"{_given(leaf)} = {self.path(leaf.path)}")
-                roots.append(f"root_of({note}, {_given(leaf)})")
+                root = f"root_of({note}, {_given(leaf)})"
             else:
                 w.use("new_root", new_root)
-                roots.append(f"new_root({note})")
-        w.line(f"roots = [{', '.join(roots) if roots else w.use('no_root', no_root) + '()'}]")
+                root = f"new_root({note})"
+            w.line(f"table_set(roots, {k}, {root})")
         for leaf in self.fn.leaves:
             if leaf.var in place and self.active(leaf.var):
                 self._from_table(leaf.var)
@@ -197,12 +213,9 @@ class Shadows:
     def drop(self, alloc: ir.Alloc) -> None:
         """Before the array was made, the shadow in a table is another one's."""
         if alloc.out in self.facts.identity.id and alloc.out in self.shadowed:
-            if self.by_place:
-                self.w.use("root_drop", root_drop)
-                self.w.line(f"root_drop(roots, {self._id_of(alloc.out)})")
-                return
+            table = "roots" if self.by_place else table_name(alloc.out)
             self.w.use("table_drop", table_drop)
-            self.w.line(f"table_drop({table_name(alloc.out)}, {self._id_of(alloc.out)})")
+            self.w.line(f"table_drop({table}, {self._id_of(alloc.out)})")
 
     def _zeros(self, array: ir.Var) -> None:
         made = new_array(self.w, "zeros", self._dims(array), array.type.dtype)
@@ -255,21 +268,12 @@ def table_name(array: ir.Var) -> str:
     return f"shadows_{str(array.type.dtype).split('(')[0]}_{array.type.ndim}d"
 
 
-def _tables(facts: Facts) -> dict[str, types.Array]:
-    identity, found = facts.identity, {}
-    for array in facts.needs.shadowed:
-        if array in identity.id or (array in identity.leaf_ids and array in identity.dims):
-            name = table_name(array)
-            if array.type.layout != "C" or name not in found:
-                found[name] = array.type
-    return found
-
-
-def _placeholder(w: Writer, example: types.Array) -> str:
-    """An empty array for a table's list, of the layout that holds all of its arrays."""
-    text = zero(w, types.Array(example.dtype, example.ndim, "C"))
-    # a slice with a step is of any layout for Numba
-    return text if example.layout == "C" or example.ndim == 0 else f"{text}[::1]"
+def _widen(tables: dict[str, types.Array], array: ir.Var) -> None:
+    name, type = table_name(array), array.type
+    held = tables.get(name, type)
+    layout = held.layout if held.layout == type.layout == "C" or type.ndim == 0 else "A"
+    aligned = held.aligned and type.aligned
+    tables[name] = types.Array(type.dtype, type.ndim, layout, aligned=aligned)
 
 
 # ---- elements ------------------------------------------------------------------------------------------
