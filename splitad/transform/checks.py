@@ -29,19 +29,8 @@ from splitad.runtime import boundary, faults, overlapping
 from splitad.runtime.noted import shadow_check
 from splitad.tape.ops import address_of, tape_release
 from splitad.transform import joined
-from splitad.transform.facts import Facts, activity_of
-
-
-def leaf_name(facts: Facts, leaf: ir.Leaf) -> str:
-    """What the user calls a part of an argument: x, cell.h, pair[0]."""
-    return path_name(facts, leaf.path)
-
-
-def path_name(facts: Facts, path: tuple[int | str, ...]) -> str:
-    text = facts.fn.params[path[0]].name  # type: ignore[index]
-    for step in path[1:]:
-        text += f"[{step}]" if isinstance(step, int) else f".{step}"
-    return text
+from splitad.transform.facts import Facts, activity_of, path_name
+from splitad.transform.struct_checks import write_shadow_struct_checks, write_struct_checks
 
 
 def is_written(facts: Facts, leaf: ir.Leaf) -> bool:
@@ -69,7 +58,7 @@ def _bits(flags: Iterable[bool]) -> int:
 
 
 def _names(facts: Facts, leaves: list[ir.Leaf]) -> str:
-    return "|".join([facts.fn.name, *(leaf_name(facts, leaf) for leaf in leaves)])
+    return "|".join([facts.fn.name, *(path_name(facts, leaf.path) for leaf in leaves)])
 
 
 def _is_made_of(dtype: types.Type, width: int) -> bool:
@@ -83,6 +72,7 @@ def _is_made_of(dtype: types.Type, width: int) -> bool:
 
 def write_argument_checks(facts: Facts, w: Writer) -> None:
     """Overlapping arguments are refused where f writes one of them, unless the text was made for them."""
+    write_struct_checks(facts, w)
     leaves = _arrays(facts)
     written = [is_written(facts, leaf) for leaf in leaves]
     for leaf in leaves:
@@ -128,6 +118,7 @@ def write_shadow_checks(facts: Facts, w: Writer, path: Callable[..., str]) -> No
             check = shadow_check(param.type, param.name, facts.fn.name)
             name = w.use(f"check_type_{unique_number(check)}", check)
             w.line(f"{name}({identifier('d_' + param.name)})")
+    write_shadow_struct_checks(facts, w, path)
     leaves = _arrays(facts)
     shadowed = [
         activity_of(facts, leaf) == "duplicated" and facts.active(leaf.exit) for leaf in leaves

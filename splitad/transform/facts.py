@@ -59,3 +59,13 @@ def unit_loop(loop: ir.For) -> bool:
 
 def zero_based(loop: ir.For) -> bool:
     return unit_loop(loop) and isinstance(loop.start, ir.Lit) and loop.start.value == 0
+
+
+def path_name(facts: Facts, path: tuple[int | str, ...]) -> str:
+    """What the user calls a part of an argument: x, cell.h, pair[0]."""
+    first, *steps = path
+    assert isinstance(first, int)
+    text = facts.fn.params[first].name
+    for step in steps:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}"
+    return text

@@ -19,8 +19,7 @@ from splitad.runtime.noted import new_struct, noted_array
 from splitad.runtime.zero import zeros_as
 from splitad.tape.ops import column
 from splitad.transform import lists
-from splitad.transform.checks import path_name
-from splitad.transform.facts import Facts
+from splitad.transform.facts import Facts, path_name
 from splitad.transform.operands import tuple_text
 
 Path = tuple[int | str, ...]
