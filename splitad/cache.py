@@ -13,6 +13,7 @@ import numba
 from numba import types
 
 from splitad.analysis.memory import is_array
+from splitad.analysis.returned import check_returned
 from splitad.codegen.load import load_source
 from splitad.errors import InternalError, Loc, SplitadError, UnsupportedError
 from splitad.frontend import jit_options
@@ -170,7 +171,9 @@ def _recursive_pairs(pair: PairText, options: Options) -> dict[str, tuple[Compil
                     error_model=callee.flags.error_model,
                 )
                 activities = tuple(act.default(t).value for t in callee.argtypes)
-                found[name] = (callee.flags, build(fn, activities, inner, pair.callees, name))
+                made = build(fn, activities, inner, pair.callees, name)
+                check_returned(made.facts.fn, made.facts.active.memory)
+                found[name] = (callee.flags, made)
     return found
 
 
@@ -201,5 +204,7 @@ def options_of(f: Any, base: Options) -> Options:
     why = jit_options.refused(f)
     if why is not None:
         code = f.py_func.__code__
-        raise UnsupportedError(why[0], Loc(code.co_filename, code.co_firstlineno, f.__name__), why[1])
+        raise UnsupportedError(
+            why[0], Loc(code.co_filename, code.co_firstlineno, f.__name__), why[1]
+        )
     return replace(base, **jit_options.taken_over(f))

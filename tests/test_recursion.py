@@ -7,7 +7,7 @@ import pytest
 
 import splitad as ad
 from splitad.testing import check_vjp
-from tests.cases.recursive_programs import PROGRAMS, deep
+from tests.cases.recursive_programs import PROGRAMS, alias, deep, twice
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -23,3 +23,11 @@ def test_depth() -> None:
     inner = 0.7 + 0.3 * depth * (depth + 1) / 2
     want = sum(terms) - 0.7**depth * np.sin(inner)
     assert ad.grad(deep)(0.7, depth) == pytest.approx(want, rel=1e-12)
+
+
+@pytest.mark.parametrize("function", [alias, twice])
+def test_arrays_that_are_not_new(function) -> None:
+    """Which of the caller's arrays a returned one is, or that two of them are one, is not tracked."""
+    with pytest.raises(ad.UnsupportedError, match="returns an array that may be") as error:
+        ad.split(function)(np.ones(3), 2)
+    assert "copy" in str(error.value)

@@ -11,6 +11,7 @@ from splitad.analysis.activity import Activity, is_differentiable
 from splitad.analysis.identity import Identity
 from splitad.analysis.memory import is_array, tree_leaves
 from splitad.ir import nodes as ir
+from splitad.ir.recursive import RecursiveFunction
 from splitad.ir.walk import blocks, walk
 from splitad.rules import registry
 
@@ -138,6 +139,9 @@ def reverse(
             for operand in (*stmt.args, *stmt.outs):
                 if is_array(operand):
                     shadow(operand)
+            for array in scratch_of(stmt, active):
+                for size in allocs[array].shape if array in allocs else identity.dims[array]:
+                    need(size)
     for operand in tree_leaves(fn.result):
         if is_array(operand):
             shadow(operand)
@@ -158,6 +162,15 @@ def reverse(
         shadow(each.var)
         shadow(each.exit)
     return Reverse(tuple(values), tuple(contents), frozenset(shadowed))
+
+
+def scratch_of(call: ir.ArrayCall, active: Activity) -> Iterator[ir.Var]:
+    """The arrays for which a recursive function's pullback is given zeros: they carry no derivative."""
+    if isinstance(call.fn, RecursiveFunction):
+        for v in (*call.args, *call.outs):
+            if isinstance(v, ir.Var) and is_array(v) and is_differentiable(v.type):
+                if not active(v):
+                    yield v
 
 
 class _FieldFacts:
@@ -186,7 +199,7 @@ def operand_of(
     if need.kind in ("contents", "shape", "shadow"):
         return call.args[need.index] if need.index < len(call.args) else None
     if need.kind == "residual":
-        return call.outs[need.index]
+        return call.outs[0]
     if need.kind in ("out", "d_out"):
         if rule.overwrites is not None and rule.overwrites < len(call.args):
             return call.args[rule.overwrites]

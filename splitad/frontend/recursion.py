@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from numba.core import types
 
-from splitad.frontend.state import Context, describe
+from splitad.frontend.state import Context, describe, tuple_types
 from splitad.frontend.values import NONE, TupleVal, Value
 from splitad.ir import nodes as ir
-from splitad.ir.recursive import RecursiveFunction
+from splitad.ir.recursive import RecursiveFunction, parts
 
 _SCALAR = (types.Number, types.Boolean)
 
@@ -33,16 +33,23 @@ def call(
             )
         operands.append(value)
     kinds = tuple(types.unliteral(o.type) for o in operands)
-    items = list(returned) if isinstance(returned, types.BaseTuple) else [returned]
-    results = tuple(types.unliteral(t) for t in items if t != types.none)
-    if not all(isinstance(t, _SCALAR) for t in results):
+    results = [kind for kind, _ in parts(returned)]
+    if not all(isinstance(t, (*_SCALAR, types.Array)) for t in results):
         c.refuse(
             f"The recursive function {name} returns {returned}.",
-            "Let it return numbers, and write arrays into an argument.",
+            "Let it return numbers and arrays, or tuples of them.",
         )
-    target = RecursiveFunction(fn, kinds, flags, results, isinstance(returned, types.BaseTuple))
     outs = tuple(c.b.fresh(name, kind) for kind in results)
+    for out in outs:
+        if isinstance(out.type, types.Array):
+            c.arrays.origins.fresh(out)
+    target = RecursiveFunction(fn, kinds, flags, types.unliteral(returned))
     c.b.array_call(target, tuple(operands), outs)
-    if not results:
-        return NONE
-    return TupleVal(outs, returned) if target.is_tuple else outs[0]
+    return _value(returned, iter(outs))
+
+
+def _value(type: types.Type, outs: Iterator[ir.Var]) -> Value:
+    """A result made of the call's outs."""
+    if isinstance(type, types.BaseTuple):
+        return TupleVal(tuple(_value(kind, outs) for kind in tuple_types(type)), type)
+    return NONE if type == types.none else next(outs)

@@ -1,12 +1,12 @@
 """A function that is called while it is being called: it is not inlined but keeps a pair of its own.
 
 Such a call is an `ArrayCall` whose fn is a `RecursiveFunction`.  It may read and write every array that it
-is given, and its results depend on every argument.
+is given, and its results depend on every argument.  Arrays that it returns are new ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -19,14 +19,13 @@ from numba import types
 class RecursiveFunction:
     """A function for some argument types, with the options under which it is called.
 
-    results: the types of the scalars that it returns; is_tuple: whether in a tuple.
+    returned: the type of its result, whose scalars and arrays are the outs of the call.
     """
 
     function: Callable[..., Any]
     argtypes: tuple[types.Type, ...]
     flags: Any
-    results: tuple[types.Type, ...]
-    is_tuple: bool
+    returned: types.Type
 
     @property
     def __name__(self) -> str:
@@ -35,6 +34,15 @@ class RecursiveFunction:
 
     def __call__(self, *args: Any) -> Any:
         return self.function(*args)
+
+
+def parts(type: types.Type, text: str = "") -> Iterator[tuple[types.Type, str]]:
+    """The scalars and arrays in a result, each with the text that picks it."""
+    if isinstance(type, types.BaseTuple):
+        for k, item in enumerate(type):  # type: ignore[arg-type, var-annotated]
+            yield from parts(item, f"{text}[{k}]")
+    elif type != types.none:
+        yield types.unliteral(type), text
 
 
 @cache

@@ -11,20 +11,21 @@ The values that they read are restored at the start of the reversed block.
 
 from __future__ import annotations
 
+import numpy as np
 from numba import types
 
 from splitad.analysis.activity import is_differentiable
 from splitad.analysis.memory import is_array
 from splitad.analysis.reverse import operand_of, terms
 from splitad.analysis.scopes import Scope
-from splitad.codegen.python import operand, zero
-from splitad.errors import UnsupportedError
+from splitad.codegen.python import new_array, operand, zero
 from splitad.ir import nodes as ir
 from splitad.ir.recursive import RecursiveFunction
 from splitad.rules import registry
 from splitad.rules.arrayrule import ArrayRule, Need
 from splitad.rules.spelling import contribution, unique_number
 from splitad.transform.additions import Additions
+from splitad.transform.facts import shape_of
 from splitad.transform.reversal import Reversal
 from splitad.transform.shadows import read_element, shadow_name, write_element
 
@@ -108,28 +109,43 @@ def _recursive(r: Reversal, call: ir.ArrayCall, fn: RecursiveFunction, scope: Sc
     It wants a cotangent for each result and a shadow for each array of floats, and returns a cotangent
     for each float.
     """
-    w, active = r.w, r.facts.active
-    bars = "".join(r.cotangents.text(out) + ", " for out in call.outs)
-    given = [f"({bars})"]
-    scalars = []
-    for arg in call.args:
-        if not is_differentiable(arg.type):
-            continue
-        if not is_array(arg):
-            scalars.append(arg)
-        elif active(arg):
-            given.append(shadow_name(arg))
-        else:
-            raise UnsupportedError(
-                f"a recursive call of {fn.__name__} gets an array of floats that is constant",
-                call.loc,
-                "Copy it in the function first.",
-            )
+    w = r.w
+    bars = [_shadow(r, out) if is_array(out) else r.cotangents.text(out) for out in call.outs]
+    given = [f"({''.join(bar + ', ' for bar in bars)})"]
+    wanted = [arg for arg in call.args if is_differentiable(arg.type)]
+    given += [_shadow(r, arg) for arg in wanted if is_array(arg)]
+    scalars = [arg for arg in wanted if not is_array(arg)]
     made = f"bars_{len(w.lines)}"
     pullback = f"{r.facts.callees.name(fn)}__pullback"
     w.line(f"{made}, cur = {pullback}(tape, cur, {', '.join(given)})")
     for k, arg in enumerate(scalars):
         r.cotangents.add(arg, f"{made}[{k}]", scope)
+
+
+def _shadow(r: Reversal, array: ir.Operand) -> str:
+    """An array's shadow; zeros that nobody looks at where it has none."""
+    if not is_differentiable(array.type):
+        return "None"
+    if isinstance(array, ir.Lit):
+        r.w.use("np", np)
+        return f"np.zeros_like({operand(r.w, array)})"
+    if r.facts.active(array):
+        return shadow_name(array)
+    shape = "".join(operand(r.w, n) + ", " for n in shape_of(array, r.facts))
+    return new_array(r.w, "zeros", f"({shape})", array.type.dtype)
+
+
+def _results(call: ir.ArrayCall) -> tuple[ir.Var, ...]:
+    """What the function itself returns, without the residuals of its rule."""
+    rule = registry.array_rule(call.fn)
+    assert rule is not None
+    return call.outs[: max(1, len(rule.results))]
+
+
+def _has_cotangent(r: Reversal, out: ir.Var) -> bool:
+    if is_array(out):
+        return r.facts.active(out)
+    return out in r.cotangents.begun
 
 
 _SAVED = ("contents", "out", "residual", "shape")

@@ -24,7 +24,7 @@ from splitad.analysis.scopes import Scope
 from splitad.codegen.python import operand, statement, type_name
 from splitad.codegen.writer import Writer, identifier
 from splitad.ir import nodes as ir
-from splitad.ir.recursive import RecursiveFunction, jitted
+from splitad.ir.recursive import RecursiveFunction, jitted, parts
 from splitad.rules import registry
 from splitad.rules.spelling import unique_number
 from splitad.runtime.boundary import note_array
@@ -140,8 +140,13 @@ class _Augment:
         else:
             plain = jitted(fn.function)
             name = w.use(f"{fn.__name__}_{unique_number(plain)}", plain)
-            left = f"{', '.join(outs)}{',' if fn.is_tuple else ''} = " if outs else ""
-            w.line(f"{left}{name}({args[2:]})")
+            if not outs:
+                w.line(f"{name}({args[2:]})")
+            else:
+                made = f"rec_{len(w.lines)}_made"
+                w.line(f"{made} = {name}({args[2:]})")
+                for target, (_, pick) in zip(outs, parts(fn.returned), strict=True):
+                    w.line(f"{target} = {made}{pick}")
         for out in call.outs:
             self.save(out, scope)
 

@@ -52,6 +52,12 @@ def activity_of(facts: Facts, leaf: ir.Leaf) -> str:
     return facts.activities[argument]
 
 
+def shape_of(array: ir.Var, facts: Facts) -> tuple[ir.Operand, ...]:
+    """The sizes of an array whose shadow the pullback makes."""
+    made = facts.where.definition.get(array)
+    return made.shape if isinstance(made, ir.Alloc) else facts.identity.dims[array]
+
+
 def unit_loop(loop: ir.For) -> bool:
     """Whether the counter goes up by one from zero or another start: then it indexes columns itself."""
     return isinstance(loop.step, ir.Lit) and loop.step.value == 1

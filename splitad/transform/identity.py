@@ -27,6 +27,7 @@ from numba import types
 from splitad.analysis.activity import Activity
 from splitad.analysis.identity import Identity, Place
 from splitad.analysis.memory import is_array
+from splitad.analysis.reverse import scratch_of
 from splitad.errors import Loc, UnsupportedError
 from splitad.ir import nodes as ir
 from splitad.ir.build import Builder
@@ -53,6 +54,9 @@ class _Pass:
         self.dims: dict[ir.Var, tuple[ir.Operand, ...]] = {}
         self.strides: dict[ir.Var, tuple[ir.Operand, ...]] = {}
         self.leaf_ids = {leaf.var: k for k, leaf in enumerate(fn.leaves) if is_array(leaf.var)}
+        self.scratch = {
+            v for s in walk(fn.body) if isinstance(s, ir.ArrayCall) for v in scratch_of(s, active)
+        }
         self.views = {s.out: s for s in walk(fn.body) if isinstance(s, ir.View)}
         self.needed, self.by_place = self._sources()
         self.count = 3 if self.by_place else 1
@@ -140,6 +144,7 @@ class _Pass:
             for out in (stmt.out,) if isinstance(stmt, ir.Alloc) else outs:
                 if self._chosen(out):
                     self.new(out)
+        self.size_up(walk_outs(stmt))
 
     def leaf(self, var: ir.Var) -> None:
         """The shape of an argument's array whose shadow the pullback may have to make itself."""
@@ -221,6 +226,12 @@ class _Pass:
         own = self.marks[var]
         return tuple(m for m, mine in zip(marks, own, strict=True) if isinstance(mine, ir.Var))
 
+    def size_up(self, arrays: tuple[ir.Var, ...]) -> None:
+        """Note the shapes of arrays that carry no derivative but are given to recursive functions."""
+        for array in arrays:
+            if array in self.scratch and array not in self.dims:
+                self.dims[array] = self._dims(array)
+
     def loop(self, loop: ir.For | ir.While) -> None:
         chosen = [k for k, p in enumerate(loop.params) if self._chosen(p)]
         params = [var for k in chosen for var in self._start(loop.params[k])]
@@ -228,6 +239,7 @@ class _Pass:
         with self.b.block() as stmts:
             for k in chosen:
                 self._measure(loop.params[k])
+            self.size_up(loop.params)
             for stmt in loop.body.stmts:
                 self.stmt(stmt)
         yields = self._flow(loop.params, loop.body.yields, chosen, loop.loc)
@@ -330,6 +342,7 @@ def run(
     with work.b.block() as stmts:
         for var in fn.params:
             work.leaf(var)
+        work.size_up(fn.params)
         for stmt in fn.body.stmts:
             work.stmt(stmt)
     body = ir.Block(tuple(stmts), fn.body.yields)

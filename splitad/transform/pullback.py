@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from numba import types
 
 from splitad.analysis.activity import is_differentiable
-from splitad.analysis.memory import is_array
+from splitad.analysis.memory import is_array, tree_leaves
 from splitad.codegen.writer import Writer
 from splitad.errors import ShadowError
 from splitad.ir import nodes as ir
@@ -70,8 +70,11 @@ def _body(r: Reversal) -> None:
     r.tape.values(root)
     r.shadows.of_arguments()
     r.shadows.bind(root)
-    single = r.facts.inner and not isinstance(r.facts.fn.result, ir.TupleTree)
-    _seed(r, r.facts.fn.result, "result_bar[0]" if single else "result_bar")
+    if r.facts.inner:
+        for k, value in enumerate(tree_leaves(r.facts.fn.result)):
+            _seed(r, value, f"result_bar[{k}]")
+    else:
+        _seed(r, r.facts.fn.result, "result_bar")
     for leaf in r.facts.fn.leaves:
         if not is_array(leaf.var) and r.shadows.is_duplicated(leaf) and r.facts.active(leaf.exit):
             r.cotangents.add(leaf.exit, r.shadows.path(leaf.path), root)
