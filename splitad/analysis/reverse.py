@@ -199,7 +199,7 @@ def operand_of(
     if need.kind in ("contents", "shape", "shadow"):
         return call.args[need.index] if need.index < len(call.args) else None
     if need.kind == "residual":
-        return call.outs[0]
+        return call.outs[need.index]
     if need.kind in ("out", "d_out"):
         if rule.overwrites is not None and rule.overwrites < len(call.args):
             return call.args[rule.overwrites]
