@@ -18,7 +18,7 @@ from splitad.codegen.python import new_array, statement, zero
 from splitad.codegen.writer import Writer
 from splitad.ir import nodes as ir
 from splitad.tape.ops import load_at, store_at
-from splitad.transform.shadows import add_element, shadow_name
+from splitad.transform.shadows import add_element
 
 CHUNK = 512  # iterations kept in a buffer at a time: some rows of it fit into the L1 cache
 
@@ -49,9 +49,8 @@ class Additions:
         self.w, self.buffers, self.plan = w, buffers, plan
         self.met: list[ir.Load] = []
 
-    def add(self, load: ir.Load) -> None:
-        """The adjoint of a load."""
-        value = shadow_name(load.out)
+    def add(self, load: ir.Load, value: str) -> None:
+        """The adjoint of a load; value: the cotangent of what it loaded."""
         if id(load) in self.plan.gathered:
             self.met.append(load)
             self.w.line(f"{_sum_name(load)} += {value}")

@@ -37,10 +37,10 @@ def adjoint(r: Reversal, stmt: ir.Stmt, scope: Scope, additions: Additions) -> N
             _prim(r, stmt, scope, vector=additions.plan.independent)
     elif isinstance(stmt, ir.Cast):
         if stmt.out in r.cotangents.begun and r.facts.active(stmt.arg):
-            r.cotangents.add(stmt.arg, shadow_name(stmt.out), scope, source=stmt.out)
+            r.cotangents.pass_on(stmt.arg, stmt.out, scope)
     elif isinstance(stmt, ir.Load):
         if stmt.out in r.cotangents.begun:
-            additions.add(stmt)
+            additions.add(stmt, r.cotangents.name(stmt.out))
     elif isinstance(stmt, ir.Store):
         r.cotangents.add(stmt.value, read_element(r.w, stmt), scope)
         if id(stmt) not in r.accumulated:
@@ -61,7 +61,7 @@ def _prim(r: Reversal, stmt: ir.Prim, scope: Scope, vector: bool) -> None:
         text, used = contribution(
             term.partial,
             {name: operand(r.w, value) for name, value in values.items()},
-            shadow_name(stmt.out),
+            r.cotangents.name(stmt.out),
             operand_complex=isinstance(arg.type, types.Complex),
             out_complex=isinstance(stmt.out.type, types.Complex),
             strong_zero=r.facts.strong_zero and not finite,
@@ -69,7 +69,10 @@ def _prim(r: Reversal, stmt: ir.Prim, scope: Scope, vector: bool) -> None:
         )
         for name, value in used.items():
             r.w.use(name, value)
-        r.cotangents.add(arg, f"({text})" if " if " in text else text, scope)
+        if text == r.cotangents.name(stmt.out):
+            r.cotangents.pass_on(arg, stmt.out, scope)
+        else:
+            r.cotangents.add(arg, f"({text})" if " if " in text else text, scope)
 
 
 # ---- functions of arrays -------------------------------------------------------------------------------
@@ -166,7 +169,7 @@ def _argument(r: Reversal, call: ir.ArrayCall, rule: ArrayRule, need: Need) -> s
             return r.tape.contents(call, value)
         return operand(r.w, value)
     if need.kind == "d_out":
-        return shadow_name(value)
+        return shadow_name(value) if array else r.cotangents.name(value)
     if not active:
         return "None"
     return shadow_name(value) if array else "True"

@@ -1,7 +1,7 @@
 """Cotangents of scalars: a variable each, which starts where something is first added to it.
 
     d_t = 2.0 * d_s           the first addition in the block where t is defined
-    d_t += d_u                the others
+    d_t += d_u                the others; of t = u + v there is none, if u is used nowhere else: d_t is d_u
     d_p = 0.0                 before a nested block that may add to it
 
 A loop's carried scalar p is one variable d_p: at the top of a reversed iteration it holds the cotangent of
@@ -10,11 +10,12 @@ what was yielded for p, at its end the cotangent of p.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from numba import types
 
-from splitad.analysis.memory import is_array
+from splitad.analysis.memory import is_array, tree_leaves
 from splitad.analysis.scopes import Scope
 from splitad.codegen.python import type_name, zero
 from splitad.codegen.writer import Writer
@@ -25,14 +26,36 @@ from splitad.transform.shadows import shadow_name
 
 
 class Cotangents:
-    """begun: the scalars whose variable has a value. unread: those that need none."""
+    """begun: the scalars whose cotangent has a value. unread: those that need none. same: the name of another
+    variable, for those that are the cotangent of another value as well. uses: how often a value is used."""
 
     def __init__(self, facts: Facts, w: Writer, unread: set[ir.Var]) -> None:
         self.w, self.where, self.active, self.unread = w, facts.where, facts.active, unread
         self.begun: set[ir.Var] = set()
+        self.same: dict[ir.Var, str] = {}
+        self.uses = _uses(facts.fn)
+
+    def name(self, var: ir.Var) -> str:
+        """The variable with the cotangent of one that is begun."""
+        return self.same.get(var) or shadow_name(var)
 
     def text(self, var: ir.Var) -> str:
-        return shadow_name(var) if var in self.begun else zero(self.w, var.type)
+        return self.name(var) if var in self.begun else zero(self.w, var.type)
+
+    def pass_on(self, target: ir.Operand, source: ir.Var, scope: Scope) -> None:
+        """``d_target += d_source``, where nothing is added to d_source any more."""
+        if (
+            isinstance(target, ir.Var)
+            and self.active(target)
+            and target not in self.begun
+            and target not in self.unread
+            and types.unliteral(target.type) == types.unliteral(source.type)
+            and self.uses[target] == 1
+        ):
+            self.begun.add(target)
+            self.same[target] = self.name(source)
+        else:
+            self.add(target, self.name(source), scope, source=source)
 
     def add(
         self,
@@ -54,6 +77,7 @@ class Cotangents:
             text = f"({text}).real"
         if type not in (types.float64, types.complex128) or converted:
             text = f"{type_name(self.w, type)}({text})"
+        assert target not in self.same, f"something is added to {target.name} after its only use"
         if target in self.begun:
             self.w.line(f"{name} += {text}")
             return
@@ -88,6 +112,16 @@ class Cotangents:
                 self.clear(value)
 
 
+def _uses(fn: ir.Function) -> Counter[ir.Operand]:
+    """How often each value is an operand, is yielded, or returned."""
+    found: Counter[ir.Operand] = Counter(tree_leaves(fn.result))
+    for stmt in walk(fn.body):
+        found.update(operands(stmt))
+        for block in blocks(stmt):
+            found.update(block.yields)
+    return found
+
+
 @dataclass(frozen=True, eq=False)
 class Carried:
     """The cotangents that a reversed loop carries. at: which of its params have one."""
@@ -104,7 +138,7 @@ class Carried:
             if not is_array(param) and cotangents.active(param):
                 at.append(k)
                 cotangents.begun.add(param)
-                value = shadow_name(out) if out in cotangents.begun else None
+                value = cotangents.name(out) if out in cotangents.begun else None
                 w = cotangents.w
                 w.line(f"{shadow_name(param)} = {value or zero(w, param.type)}")
         return Carried(loop, cotangents, tuple(at))

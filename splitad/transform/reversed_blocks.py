@@ -27,7 +27,6 @@ from splitad.transform.cotangents import Carried
 from splitad.transform.facts import zero_based
 from splitad.transform.loops import LoopText
 from splitad.transform.reversal import Reversal
-from splitad.transform.shadows import shadow_name
 
 
 def enter(r: Reversal, scope: Scope) -> None:
@@ -145,5 +144,5 @@ def _side(r: Reversal, block: ir.Block, outs: tuple[ir.Var, ...], additions: Add
     enter(r, scope)
     for out, y in zip(outs, block.yields, strict=True):
         if not is_array(out) and out in r.cotangents.begun:
-            r.cotangents.add(y, shadow_name(out), scope)
+            r.cotangents.pass_on(y, out, scope)
     adjoints(r, scope, additions)
