@@ -91,6 +91,7 @@ def memory(
     """
     roots: dict[ir.Var, Roots] = {}
     slots: dict[ir.Var, tuple[Scope, Roots]] = {}
+    listed: dict[object, Roots] = {}  # of the arrays in lists, by their kind
     for leaf in fn.leaves:
         if is_array(leaf.var):
             roots[leaf.var] = frozenset([("arg", None if args_alias else leaf.var)])
@@ -106,6 +107,11 @@ def memory(
                 roots[stmt.out] = get(stmt.base)
             elif isinstance(stmt, (ir.Alloc, ir.ListItems)):
                 roots[stmt.out] = frozenset([("new", stmt.out)])
+            elif isinstance(stmt, ir.Refer):
+                key = kind_of(stmt)
+                listed[key] = listed.get(key, frozenset()) | get(stmt.array)
+            elif isinstance(stmt, ir.Deref):
+                roots[stmt.outs[0]] = listed.get(kind_of(stmt), frozenset())
             elif isinstance(stmt, ir.ArrayCall):
                 for out in stmt.outs:
                     if is_array(out):
@@ -146,6 +152,12 @@ def memory(
             roots[loop.outs[k]] = current[k]
 
     visit(fn.body)
+    if listed:  # what is put into a list in one place may be found in another, before it too
+        before: object = None
+        while before != (listed, roots):
+            before = dict(listed), dict(roots)
+            slots.clear()
+            visit(fn.body)
     writes = []
     for scope in where.all:
         for stmt in scope.block.stmts:
@@ -158,6 +170,11 @@ def memory(
     reachable += list(tree_leaves(fn.result))
     escaping = frozenset().union(*(facts.base_roots(a) for a in reachable if is_array(a)))
     return Memory(roots, slots, tuple(writes), escaping, where)
+
+
+def kind_of(stmt: ir.Refer | ir.Deref) -> object:
+    """What a Refer and a Deref share where they may be of one array."""
+    return stmt.kind if isinstance(stmt, ir.Refer) else stmt.outs[0].type
 
 
 def tree_leaves(tree: ir.Tree) -> Iterator[ir.Operand]:
@@ -181,6 +198,8 @@ def _permutes(
     get: Callable[[ir.Operand], Roots],
 ) -> bool:
     """Whether the loop's carried arrays stay distinct: see the module."""
+    if any(isinstance(stmt, ir.Refer) for stmt in walk(loop.body)):
+        return False  # a list may have the arrays of earlier iterations
     params = [loop.params[k] for k in carried]
     inside_new = {
         out

@@ -89,7 +89,7 @@ _OWN = {
     "tape",
 }
 _PREFIXES = (
-    "added_", "bar_", "bars_", "buffer_", "d_", "given_", "hi_", "iter_", "lo_", "piece_", "rec_", "saved_",
+    "added_", "bar_", "bars_", "buffer_", "d_", "given_", "hi_", "iter_", "listed_", "lo_", "piece_", "rec_", "saved_",
     "shadows_", "tape_", "trip_", "trips_", "undo_",
 )  # fmt: skip
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from numba.core import types
+from numba.typed import List
 
 from splitad.errors import SplitadError
 from splitad.frontend import arrays, lists, merge, operators, scalars, structs
@@ -224,6 +225,13 @@ def _pow(c: Context, args: list[Any], kwargs: Any, type: Any, name: str) -> Any:
 @handles(operator.truediv)
 def _truediv(c: Context, args: list[Any], kwargs: Any, type: Any, name: str) -> Any:
     return operators.binary(c, operator.truediv, args[0], args[1], type, name)
+
+
+@handles(List)
+def _list(c: Context, args: list[Any], kwargs: Any, type: Any, name: str) -> Any:
+    if args or kwargs:
+        c.refuse("A typed list made of other values is not supported.", "Append them to List().")
+    return lists.make(c, (), type)
 
 
 @handles(sum)

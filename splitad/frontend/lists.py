@@ -7,6 +7,8 @@
 Both live in the state like the fields of an object, so loops carry them and branches merge them.  A list of
 tuples has one array for each number in a tuple.
 
+A list of arrays has numbers in such an array that stand for them (ir.Refer, ir.Deref).
+
 A list argument is copied into such an array at entry.  What changes it is done to the list as well, so
 that the caller sees it:
 
@@ -23,15 +25,14 @@ from numba.core import types
 
 from splitad.frontend import merge, scalars
 from splitad.frontend.control import choose
+from splitad.frontend.elements import LazyMap, materialize
 from splitad.frontend.state import Context
-from splitad.frontend.values import NONE, GrowVal, ListVal, Value, is_none, is_scalar
+from splitad.frontend.values import NONE, GrowVal, ListVal, TupleVal, Value, is_none, is_scalar
 from splitad.ir import nodes as ir
 from splitad.ir.types import type_of, unify
 
 _FIRST = 8  # capacity of a list that gets its first item
-_LIMITS = (
-    "Only lists of numbers, or of tuples of numbers, made in the function itself are supported."
-)
+_LIMITS = "Lists of numbers and arrays, or of tuples of these, are supported."
 
 
 def make(
@@ -44,7 +45,10 @@ def make(
     template = _template(c, made)
     size = room if room is not None else c.b.intp(max(len(items), _FIRST))
     for k, slot in enumerate(merge.slots(template)):
-        kind = types.Array(types.unliteral(slot.type), 1, "C")
+        item = types.unliteral(slot.type)
+        if isinstance(item, types.Array):
+            item = types.intp
+        kind = types.Array(item, 1, "C")
         c.heap[(made.oid, f"data{k}")] = c.arrays.alloc((size,), kind, name="items")
     c.heap[(made.oid, "len")] = c.b.intp(len(items))
     for k, item in enumerate(items):
@@ -116,10 +120,17 @@ def _effect(c: Context, owner: GrowVal, kind: str, *args: Value) -> None:
 def _template(c: Context, owner: GrowVal) -> Value:
     found = c.undefined(owner.type.dtype)
     kinds = [types.unliteral(slot.type) for slot in merge.slots(found)]
-    numbers = all(isinstance(kind, (types.Number, types.Boolean)) for kind in kinds)
-    if found is None or not kinds or not numbers:
-        c.refuse(f"A list of {owner.type.dtype} is not supported.", _LIMITS)
+    if found is None or not kinds or not all(map(_is_item, kinds)):
+        copied = isinstance(owner.type.dtype, types.Array)
+        hint = "Copy the array first (x.copy())." if copied else _LIMITS
+        c.refuse(f"A list of {owner.type.dtype} is not supported.", hint)
     return found
+
+
+def _is_item(kind: types.Type) -> bool:
+    if isinstance(kind, types.Array):
+        return kind == types.Array(kind.dtype, kind.ndim, kind.layout)  # not read-only, not packed
+    return isinstance(kind, (types.Number, types.Boolean))
 
 
 def length(c: Context, owner: GrowVal) -> ir.Operand:
@@ -138,14 +149,48 @@ def _data(c: Context, owner: GrowVal) -> list[ir.Var]:
 
 
 def _store(c: Context, owner: GrowVal, k: ir.Operand, item: Value) -> None:
-    item = c.conform(item, owner.type.dtype)
-    for array, slot in zip(_data(c, owner), merge.slots(item), strict=True):
+    item = c.conform(_whole(c, item), owner.type.dtype)
+    template = merge.slots(_template(c, owner))
+    for array, slot, wanted in zip(_data(c, owner), merge.slots(item), template, strict=True):
+        if isinstance(wanted.type, types.Array):
+            slot = _refer(c, slot, wanted.type)
         c.b.store(array, (k,), slot, wraps=False)
 
 
+def _whole(c: Context, item: Any) -> Value:
+    """The item with its elementwise expressions computed."""
+    if isinstance(item, TupleVal):
+        return TupleVal(tuple(_whole(c, part) for part in item.items), item.type)
+    return materialize(c.arrays, item) if isinstance(item, LazyMap) else item
+
+
+def _refer(c: Context, array: ir.Operand, kind: types.Array) -> ir.Operand:
+    """The number that stands for an array."""
+    known = c.listed.get(array.name) if isinstance(array, ir.Var) else None
+    if known is not None and array.type == kind:
+        return known  # it came out of a list
+    out = c.b.fresh("ref", types.intp)
+    c.b.emit(ir.Refer(out, array, kind, loc=c.b.loc))
+    return out
+
+
+def _deref(c: Context, ref: ir.Operand, kind: types.Array) -> ir.Var:
+    out = c.b.fresh("item", kind)
+    c.b.emit(ir.Deref((out,), ref, loc=c.b.loc))
+    c.listed[out.name] = ref
+    return out
+
+
 def _load(c: Context, owner: GrowVal, k: ir.Operand) -> Value:
+    if c.dead:  # the index is known to be wrong
+        return _template(c, owner)
     loaded: list[ir.Operand] = [c.b.load(array, k, wraps=False) for array in _data(c, owner)]
-    return merge.rebuild(_template(c, owner), loaded)
+    template = _template(c, owner)
+    items: list[ir.Operand] = [
+        _deref(c, value, wanted.type) if isinstance(wanted.type, types.Array) else value
+        for value, wanted in zip(loaded, merge.slots(template), strict=True)
+    ]
+    return merge.rebuild(template, items)
 
 
 # ---- items ---------------------------------------------------------------------------------------
@@ -166,6 +211,8 @@ def loop_begins(c: Context, value: Value) -> None:
 
 def setitem(c: Context, owner: GrowVal, k: ir.Operand, value: Value) -> None:
     k = _checked(c, owner, k, "setitem out of range")
+    if c.dead:
+        return
     value = c.conform(value, owner.type.dtype)
     _effect(c, owner, "set", k, value)
     _store(c, owner, k, value)
@@ -274,6 +321,8 @@ def _pop(c: Context, owner: GrowVal) -> Value:
     scalars.raise_if(
         c, scalars.prim(c, operator.eq, n, c.b.intp(0)), IndexError, "pop from empty list"
     )
+    if c.dead:
+        return _template(c, owner)
     last = scalars.prim(c, operator.sub, n, c.b.intp(1), name="n")
     _effect(c, owner, "pop")
     c.heap[(owner.oid, "len")] = last
@@ -309,11 +358,16 @@ def plus(c: Context, left: GrowVal, right: GrowVal) -> GrowVal:
     return made
 
 
+def _of(owner: GrowVal) -> str:
+    arrays = isinstance(owner.type.dtype, types.Array)
+    return "a list of arrays" if arrays else "a list of tuples"
+
+
 def to_array(c: Context, owner: GrowVal, type: types.Type | None) -> Any:
     """``np.array(owner)``"""
     data = _data(c, owner)
     if not is_scalar(_template(c, owner)) or not isinstance(type, types.Array):
-        c.refuse("An array of a list of tuples is not supported.", "Fill the array in a loop.")
+        c.refuse(f"An array of {_of(owner)} is not supported.", "Fill the array in a loop.")
     made = c.arrays.alloc((length(c, owner),), type, name="a")
     with c.b.loop(length(c, owner), "k") as k:
         value = c.b.load(data[0], k, wraps=False)
@@ -323,6 +377,8 @@ def to_array(c: Context, owner: GrowVal, type: types.Type | None) -> Any:
 
 def total(c: Context, owner: GrowVal, start: Any, type: types.Type | None) -> Value:
     """``sum(owner, start)``"""
+    if not is_scalar(_template(c, owner)):
+        c.refuse(f"The sum of {_of(owner)} is not supported.", "Add the items in a loop.")
     kind = type if type is not None else owner.type.dtype
     (data,) = _data(c, owner)
     init = c.cast(c.b.intp(0) if start is None or is_none(start) else start, kind)

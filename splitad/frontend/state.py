@@ -77,6 +77,7 @@ class Context:
         self.heap: dict[HeapKey, Value] = {}
         self.objects: list[types.Type] = []  # type of object number oid
         self.roots: dict[int, ir.Var] = {}  # oid -> the variable, for objects that are arguments
+        self.listed: dict[str, ir.Operand] = {}  # the number of an array that came out of a list
         self.iterated: dict[
             int, Value
         ] = {}  # oid of a list -> its length where a loop over it began

@@ -108,11 +108,12 @@ def tuple_item(
         if not -len(items) <= k.value < len(items):
             c.refuse("The index of a tuple is out of range.")
         return items[k.value]
-    return _pick(c, items, k, name)
+    message = "getitem out of range" if isinstance(base, ListVal) else "tuple index out of range"
+    return _pick(c, items, k, message)
 
 
-def _pick(c: Context, items: tuple[Value, ...], k: ir.Operand, name: str) -> Value:
-    """items[k] with k known at run time only: a chain of branches."""
+def _pick(c: Context, items: tuple[Value, ...], k: ir.Operand, message: str) -> Value:
+    """items[k] with k known at run time only: a chain of branches.  message: if k is out of range."""
     if not items:
         c.refuse("An empty tuple is indexed.")
     result = "%item"
@@ -130,7 +131,7 @@ def _pick(c: Context, items: tuple[Value, ...], k: ir.Operand, name: str) -> Val
 
     def choose(i: int) -> None:
         if i == len(items):
-            scalars.raise_if(c, TRUE, IndexError, "tuple index out of range")
+            scalars.raise_if(c, TRUE, IndexError, message)
             return
         control.choose(c, at(i), lambda: c.set(result, items[i]), lambda: choose(i + 1), live)
 

@@ -205,6 +205,27 @@ class ArrayCall(Node):
     static: tuple[tuple[str, Operand], ...] = ()
 
 
+@dataclass(frozen=True)
+class Refer(Node):
+    """``out``: a number, by which Deref finds the array again; so arrays are kept in lists.
+
+    kind: the array's type there.  marks: what identifies the array (transform/identity.py).
+    """
+
+    out: Var
+    array: Operand
+    kind: types.Array
+    marks: tuple[Operand, ...] = ()
+
+
+@dataclass(frozen=True)
+class Deref(Node):
+    """``outs[0]``: the array of its type to which a Refer gave this number; the others are its marks."""
+
+    outs: tuple[Var, ...]
+    ref: Operand
+
+
 # ---- structs and tuples that are arguments ---------------------------------------------------------
 
 
@@ -320,7 +341,7 @@ class Print(Node):
 
 
 Stmt = Union[
-    Prim, Cast, Impure, Dim, Stride, Distance, Load, Store, View, Alloc, ArrayCall, GetField, TupleGet,
+    Prim, Cast, Impure, Dim, Stride, Distance, Load, Store, View, Alloc, ArrayCall, Refer, Deref, GetField, TupleGet,
     SetField, ListItems, ListOp, For, While, If, Raise, Print,
 ]  # fmt: skip
 

@@ -144,6 +144,10 @@ def _head(stmt: ir.Stmt) -> str:
             return f"{stmt.out.name} = {_use(stmt.obj)}[{stmt.index}]"
         case ir.SetField():
             return f"{_use(stmt.obj)}.{stmt.field} = {_use(stmt.value)}"
+        case ir.Refer():
+            return f"{stmt.out.name} = refer {_list((stmt.array, *stmt.marks))}"
+        case ir.Deref():
+            return f"{', '.join(out.name for out in stmt.outs)} = deref {_use(stmt.ref)}"
         case ir.ListItems():
             return f"{stmt.out.name} = items {_use(stmt.obj)}"
         case ir.ListOp():

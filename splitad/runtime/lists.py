@@ -1,4 +1,4 @@
-"""What generated code does with list arguments: their items as arrays, and back into the lists.
+"""What generated code does with lists: the items of list arguments as arrays, and back into the lists.
 
 f and its pullback work on arrays; a list of the caller's is read at entry, the shadow of one is read and
 written by the functions here.
@@ -46,6 +46,14 @@ def list_id(xs: Any) -> int:
 @overload(list_id, strict=False)
 def _list_id(xs: Any) -> Any:
     return lambda xs: identity(xs)
+
+
+@njit
+def refer(listed: Any, marks: Any, array: Any, its: Any) -> int:
+    """Keep an array, and what identifies it; the number under which it is found again."""
+    listed.append(array)
+    marks.append(its)
+    return len(listed) - 1
 
 
 @njit

@@ -79,6 +79,7 @@ class _Augment:
         w.line(f"cur = {self.layout.header}")
         if self.draws_ids:
             w.line(f"next_id = {len(fn.leaves)}")
+        lists.start(fn, w)
         w.use("column", column)
         self.slot[root] = lambda c: f"{self.typed_column(str(c.offset), c)}[0]"
         for var in fn.params:
@@ -111,6 +112,7 @@ class _Augment:
         w.line(f"cur += {self.layout.header}")
         if self.draws_ids:
             w.line(f"next_id = {len(fn.leaves)}")
+        lists.start(fn, w)
         self.slot[root] = lambda c: f"{self.typed_column(f'rec_root + {c.offset}', c)}[0]"
         for var, offset in self.layout.notes.items():
             w.use("note_array", note_array)
@@ -174,8 +176,9 @@ class _Augment:
             self.while_loop(stmt, scope)
         elif isinstance(stmt, ir.If):
             self.branch(stmt, scope)
-        elif isinstance(stmt, (ir.ListItems, ir.ListOp)):
-            lists.statement(self.w, stmt)
+        elif isinstance(stmt, (ir.ListItems, ir.ListOp, ir.Refer, ir.Deref)):
+            for made in lists.statement(self.w, stmt):
+                self.save(made, scope)
         elif isinstance(stmt, ir.Raise):
             self.w.use("tape_release", tape_release)
             self.w.line("tape_release(tape)")

@@ -87,7 +87,7 @@ class _Liveness:
                 return not all(self.bounds.nonnegative(size) for size in stmt.shape)
             case ir.For():  # a step of zero raises
                 return self.bounds.of(stmt.step)[0] <= 0 <= self.bounds.of(stmt.step)[1]
-            case ir.Cast() | ir.Dim() | ir.GetField() | ir.TupleGet() | ir.If():
+            case ir.Cast() | ir.Dim() | ir.Deref() | ir.GetField() | ir.TupleGet() | ir.If():
                 return False
         return True
 

@@ -6,6 +6,8 @@ The reverse pass keeps its shadows in a table by this integer: 0, 1, ... are the
 arguments, an allocation that flows into a choice draws a new one each time (`fresh_id`).  Binding shadows
 by the order of what loops yield alone is wrong: it cannot tell which carried array is the caller's.
 
+A list of arrays is a choice too: beside each array that it holds it has the array's integers.
+
 Where views flow into choices, the integer is that of the view's root, and beside it runs how many bytes
 the view's first element lies behind the root's:
 
@@ -26,7 +28,7 @@ from numba import types
 
 from splitad.analysis.activity import Activity
 from splitad.analysis.identity import Identity, Place
-from splitad.analysis.memory import is_array
+from splitad.analysis.memory import is_array, kind_of
 from splitad.analysis.reverse import scratch_of
 from splitad.errors import Loc, UnsupportedError
 from splitad.ir import nodes as ir
@@ -59,6 +61,9 @@ class _Pass:
         }
         self.views = {s.out: s for s in walk(fn.body) if isinstance(s, ir.View)}
         self.needed, self.by_place = self._sources()
+        self.listed = {
+            kind_of(s) for s in walk(fn.body) if isinstance(s, ir.Deref) and self._chosen(s.outs[0])
+        }
         self.count = 3 if self.by_place else 1
 
     def _sources(self) -> tuple[set[ir.Operand], bool]:
@@ -130,6 +135,11 @@ class _Pass:
         elif isinstance(stmt, ir.If):
             self.branch(stmt)
         else:
+            if isinstance(stmt, ir.Deref) and self._chosen(stmt.outs[0]):
+                self.deref(stmt)
+                return
+            if isinstance(stmt, ir.Refer) and kind_of(stmt) in self.listed:
+                stmt = replace(stmt, marks=self.of(stmt.array, stmt.loc))
             self.b.emit(stmt)
             outs: tuple[ir.Var, ...] = ()
             if isinstance(stmt, (ir.ArrayCall, ir.ListItems)):
@@ -145,6 +155,14 @@ class _Pass:
                 if self._chosen(out):
                     self.new(out)
         self.size_up(walk_outs(stmt))
+
+    def deref(self, stmt: ir.Deref) -> None:
+        """An array from a list: its marks are kept in the list too."""
+        out = stmt.outs[0]
+        marks = tuple(self.b.fresh(_MARKS[k] + out.name, types.intp) for k in range(self.count))
+        self.b.emit(replace(stmt, outs=(out, *marks)))
+        self.marks[out] = marks
+        self._measure(out)
 
     def leaf(self, var: ir.Var) -> None:
         """The shape of an argument's array whose shadow the pullback may have to make itself."""
@@ -311,8 +329,14 @@ def _refusal(array: ir.Operand, loc: Loc) -> UnsupportedError:
 def _choices(
     fn: ir.Function,
 ) -> Iterator[tuple[tuple[ir.Operand, ...], tuple[ir.Operand, ...], Loc]]:
-    """(results, what they can be) for each array that a loop carries or a branch yields."""
+    """(results, what they can be) for each array that a loop carries, a branch yields, or a list holds."""
+    found: dict[object, list[ir.Operand]] = {}
     for stmt in walk(fn.body):
+        if isinstance(stmt, ir.Deref):
+            found.setdefault(kind_of(stmt), []).append(stmt.outs[0])
+    for stmt in walk(fn.body):
+        if isinstance(stmt, ir.Refer) and kind_of(stmt) in found:
+            yield tuple(found[kind_of(stmt)]), (stmt.array,), stmt.loc
         if isinstance(stmt, (ir.For, ir.While)):
             for init, param, y, out in zip(
                 stmt.inits, stmt.params, stmt.body.yields, stmt.outs, strict=True

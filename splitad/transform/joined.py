@@ -33,7 +33,9 @@ Name = Callable[[ir.Operand], str]
 
 def can_join(facts: Facts) -> bool:
     """Not where a field holds another array at exit: what its shadow overlaps then changes on the way."""
-    if facts.identity.place:  # control flow chooses views: each argument's shadow is a root of its own
+    if (
+        facts.identity.place
+    ):  # control flow chooses views: each argument's shadow is a root of its own
         return False
     return not any(leaf.exit != leaf.var for leaf in facts.fn.leaves if is_array(leaf.var))
 

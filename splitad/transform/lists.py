@@ -1,4 +1,4 @@
-"""List arguments in the generated functions.
+"""Lists in the generated functions: list arguments, and arrays in lists.
 
     def f(xs):                          forward                             pullback
         xs.append(t)                    xs_items = list_items(xs)           (checks of d_xs)
@@ -8,6 +8,13 @@
                                         (its length goes on the tape)       put_items(d_xs, d_xs_items)
 
 Where f only reads a list, the cotangents are added to its shadow in the end instead.
+
+A list of arrays is a list of numbers in the IR.  The forward keeps the arrays themselves, and beside each
+what identifies it, which goes on the tape where the array is taken out of the list again:
+
+    listed_1 = [(nothing)]; listed_1_marks = [(0, )]
+    ref = refer(listed_1, listed_1_marks, u, (id_u, ))
+    item = listed_1[ref]; (id_item, ) = listed_1_marks[ref]
 """
 
 from __future__ import annotations
@@ -17,15 +24,17 @@ from collections.abc import Iterator
 from numba import types
 
 from splitad.analysis.activity import is_differentiable
-from splitad.codegen.python import operand
+from splitad.analysis.memory import kind_of
+from splitad.codegen.python import operand, zero
 from splitad.codegen.writer import Writer, identifier
 from splitad.errors import AliasingError, ShadowError
 from splitad.ir import nodes as ir
-from splitad.ir.walk import walk
+from splitad.ir.walk import outs, walk
 from splitad.rules.spelling import unique_number
 from splitad.runtime import lists as runtime
 from splitad.tape.ops import column, tape_release
 from splitad.transform.facts import Facts
+from splitad.transform.operands import typed
 from splitad.transform.shadows import shadow_name
 
 
@@ -46,7 +55,54 @@ def is_written(fn: ir.Function, each: ir.ListArg) -> bool:
 # ---- the forward ---------------------------------------------------------------------------------------
 
 
-def statement(w: Writer, stmt: ir.ListItems | ir.ListOp) -> None:
+def start(fn: ir.Function, w: Writer) -> None:
+    """The arrays that lists hold, one collection for each type of them."""
+    used = [stmt for stmt in walk(fn.body) if isinstance(stmt, (ir.Refer, ir.Deref))]
+    for type in dict.fromkeys(kind_of(stmt) for stmt in used):
+        marks = next(marks_of(stmt) for stmt in used if kind_of(stmt) == type)
+        name = _collection(w, type)
+        w.line(f"{name} = [{_nothing(w, type)}]")
+        w.line(f"{name}_marks = [({'0, ' * max(len(marks), 1)})]")
+
+
+def marks_of(stmt: ir.Refer | ir.Deref) -> tuple[ir.Operand, ...]:
+    return stmt.marks if isinstance(stmt, ir.Refer) else stmt.outs[1:]
+
+
+def _nothing(w: Writer, type: types.Array) -> str:
+    """An empty array of the type."""
+    text = zero(w, type)
+    # a slice with a step is of any layout for Numba
+    return f"{text}[::1]" if type.layout == "A" else text
+
+
+def _collection(w: Writer, type: types.Array) -> str:
+    return f"listed_{str(type.dtype).split('(')[0]}_{type.ndim}d_{type.layout}"
+
+
+def statement(
+    w: Writer, stmt: ir.ListItems | ir.ListOp | ir.Refer | ir.Deref
+) -> tuple[ir.Var, ...]:
+    """Write it; what it defines."""
+    _write(w, stmt)
+    return outs(stmt)
+
+
+def _write(w: Writer, stmt: ir.ListItems | ir.ListOp | ir.Refer | ir.Deref) -> None:
+    if isinstance(stmt, ir.Refer):
+        w.use("refer", runtime.refer)
+        name = _collection(w, stmt.kind)
+        marks = "".join(operand(w, mark) + ", " for mark in stmt.marks) or "0, "
+        array = typed(w, stmt.array, stmt.kind)
+        w.line(f"{identifier(stmt.out.name)} = refer({name}, {name}_marks, {array}, ({marks}))")
+        return
+    if isinstance(stmt, ir.Deref):
+        array_, *marks_ = stmt.outs
+        name, ref = _collection(w, array_.type), operand(w, stmt.ref)
+        w.line(f"{identifier(array_.name)} = {name}[{ref}]")
+        for k, mark in enumerate(marks_):
+            w.line(f"{identifier(mark.name)} = {name}_marks[{ref}][{k}]")
+        return
     if isinstance(stmt, ir.ListItems):
         w.use("list_items", runtime.list_items)
         w.line(f"{identifier(stmt.out.name)} = list_items({operand(w, stmt.obj)})")

@@ -46,6 +46,8 @@ from splitad.tape.ops import add_at, load_at, store_at
 from splitad.transform import joined
 from splitad.transform.facts import Facts, activity_of
 
+_DEFINING = (ir.Alloc, ir.ListItems, ir.ArrayCall, ir.Deref, ir.If, ir.For, ir.While)
+
 
 def shadow_name(value: ir.Operand) -> str:
     """The variable with a scalar's cotangent or an array's shadow; a constant has none."""
@@ -112,7 +114,8 @@ class Shadows:
 
     def _tables(self) -> dict[str, types.Array]:
         """The tables that are needed, each with the type that holds all that goes into it."""
-        identity, found = self.facts.identity, {}
+        identity = self.facts.identity
+        found: dict[str, types.Array] = {}
         for array in self.shadowed:
             if array in identity.id or (array in identity.leaf_ids and array in identity.dims):
                 _widen(found, array)
@@ -201,7 +204,7 @@ class Shadows:
                 if stmt.out in self.shadowed:
                     text = view_text(self.w, stmt, shadow_name(stmt.base))
                     self.w.line(f"{shadow_name(stmt.out)} = {text}")
-            elif isinstance(stmt, (ir.Alloc, ir.ListItems, ir.ArrayCall, ir.If, ir.For, ir.While)):
+            elif isinstance(stmt, _DEFINING):
                 outs = (stmt.out,) if isinstance(stmt, (ir.Alloc, ir.ListItems)) else stmt.outs
                 for out in outs:
                     if out in self.shadowed and is_array(out):
