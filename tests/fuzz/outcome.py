@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import itertools
 import sys
 import traceback
@@ -18,18 +19,24 @@ import numpy as np
 import splitad as ad
 from splitad.errors import AliasingError, NoRuleError, NotDifferentiableError, UnsupportedError
 from splitad.testing import check_vjp, copy_args
-from splitad.testing.leaves import leaves
+from splitad.testing.arguments import single_precision
+from splitad.testing.leaves import leaves, snapshot
+from tests.fuzz.callers import check_driver, check_gradient
+from tests.fuzz.interpreted import Interpreted, Plain
 
 LARGEST = (
     1e3  # a program whose values grow beyond this is chaotic or overflows: differences say nothing
 )
 RTOL = 1e-6
+POINTS = 2  # arguments that each compiled program is checked at
 _numbers = itertools.count()
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """kind: "passed"; "refused": a SplitadError; "dropped": not a fair test; "failed"."""
+    """kind: "passed"; "refused": a SplitadError; "dropped": not a fair test; "failed"; "odd": forward does
+    what Python does and njit something else (Numba drops stores to a struct's array in functions with a list
+    comprehension, say)."""
 
     kind: str
     why: str = ""
@@ -48,35 +55,125 @@ def load(path: Path) -> ModuleType:
     return module
 
 
-def check_file(path: Path) -> Outcome:
+def check_file(path: Path, quick: bool = False) -> Outcome:
+    """What comes of a program.
+
+    quick: its generated text is run in plain Python first, and compiled only where that is impossible or
+    finds something; Python's arithmetic is not quite Numba's, so only what compiled code does counts.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             module = load(path)
-            args = module.make_args()
-            plain = numba.njit(module.f)
-            reason = _unfair(plain, args)
+            points = _points(module)
+            plain = numba.njit(module.f, **getattr(module, "JIT", {}))
+            if quick and not single_precision(points):
+                outcome = _interpreted(plain, points, module)
+                if outcome is not None:
+                    return outcome
+            fair = [args for args in points if not _unfair(plain, args)]
+            if not fair:
+                return Outcome("dropped", _unfair(plain, points[0]))
         except Exception as error:  # numba rejects it: nothing to compare with
-            return Outcome("dropped", f"numba: {type(error).__name__}: {str(error)[:200]}")
-        if reason:
-            return Outcome("dropped", reason)
-        return _check(plain, args, module.CONST)
+            return Outcome("dropped", f"numba: {type(error).__name__}: {str(error)[:400]}")
+        return _outcome(plain, fair, module)
 
 
-def _check(plain: Any, args: tuple[Any, ...], const: tuple[int, ...]) -> Outcome:
+def _interpreted(plain: Any, points: list[tuple[Any, ...]], module: ModuleType) -> Outcome | None:
+    """What comes of a program that is not compiled; None where that says nothing."""
+    python, split = Plain(module.f), getattr(module, "SPLIT", {})
+    kinds = _activities(points[0], module.CONST)
     try:
-        check_vjp(plain, *args, activities=_activities(args, const), rtol=RTOL)
+        fair = [args for args in points if not _unfair(python, args)]
+        if not fair:
+            return None
+        forward = Interpreted(plain, kinds, fair[0], split)
+        for number, args in enumerate(fair):
+            check_vjp(
+                python, *args, activities=kinds, rtol=RTOL, forward=forward, exact=False, leaks=False,
+                directions=2 - number, modified_between=split.get("modified_between", True),
+            )  # fmt: skip
+    except (UnsupportedError, NoRuleError, NotDifferentiableError) as error:
+        return Outcome("refused", str(error))
+    except Exception:
+        return None
+    return Outcome("passed", "interpreted")
+
+
+def _points(module: ModuleType) -> list[tuple[Any, ...]]:
+    """Different arguments of the same types, so that other branches are taken too."""
+    if not inspect.signature(module.make_args).parameters:
+        return [module.make_args()]
+    return [module.make_args(seed) for seed in range(POINTS)]
+
+
+def _outcome(plain: Any, points: list[tuple[Any, ...]], module: ModuleType) -> Outcome:
+    try:
+        settled = [_check(plain, args, module, k) for k, args in enumerate(points)]
     except (UnsupportedError, NoRuleError, NotDifferentiableError, AliasingError) as error:
         return Outcome("refused", str(error))
     except AssertionError as error:
-        if "do not settle" in str(error):
-            return Outcome("dropped", "differences do not settle")
-        return Outcome("failed", str(error) or traceback.format_exc())
+        why = str(error) or traceback.format_exc()
+        if ": forward " in why and any(_is_python(plain, args, module) for args in points):
+            return Outcome("odd", why)
+        return Outcome("failed", why)
     except Exception as error:
         where = traceback.extract_tb(error.__traceback__)[-1]
         text = f"{type(error).__name__} in {Path(where.filename).name}:{where.lineno}: {error}"
         return Outcome("failed", text + "\n" + traceback.format_exc())
+    if not any(settled):
+        return Outcome("dropped", "differences do not settle")
     return Outcome("passed")
+
+
+def _check(plain: Any, args: tuple[Any, ...], module: ModuleType, number: int) -> bool:
+    """Raise where something is wrong; False where differences say nothing."""
+    kinds = _activities(args, module.CONST)
+    split = getattr(module, "SPLIT", {})
+    forward = _forward(plain, kinds, split)
+    between = split.get("modified_between", True)
+    settled = True
+    try:
+        check_vjp(
+            plain, *args, activities=kinds, rtol=None if single_precision(args) else RTOL,
+            forward=forward, modified_between=between, leaks=number == 0, directions=2 - number,
+        )  # fmt: skip
+    except AssertionError as error:
+        if "do not settle" not in str(error):
+            raise
+        settled = False
+    extra = getattr(module, "EXTRA", "")
+    if extra == "driver":
+        check_driver(forward, args, kinds)
+    elif extra == "gradient":
+        check_gradient(plain, forward, args, kinds)
+    return settled
+
+
+def _is_python(plain: Any, args: tuple[Any, ...], module: ModuleType) -> bool:
+    """Whether forward does what Python does, and njit does not."""
+    forward = _forward(plain, _activities(args, module.CONST), getattr(module, "SPLIT", {}))
+    here, there, python = copy_args(args), copy_args(args), copy_args(args)
+    values = [
+        snapshot((*here, forward(*here)[0])),
+        snapshot((*there, plain(*there))),
+        snapshot((*python, module.f(*python))),
+    ]
+    mine, njit, wanted = (np.concatenate([np.ravel(v) for v in s.values()]) for s in values)
+    if not mine.shape == njit.shape == wanted.shape:
+        return False
+    return np.allclose(mine, wanted, 1e-10, 1e-12) and not np.allclose(njit, wanted, 1e-10, 1e-12)
+
+
+_forwards: dict[int, Any] = {}
+
+
+def _forward(plain: Any, kinds: tuple[Any, ...], split: dict[str, Any]) -> Any:
+    """One pair for all points."""
+    if id(plain) not in _forwards:
+        _forwards.clear()
+        _forwards[id(plain)] = ad.split(plain, *kinds, **split)
+    return _forwards[id(plain)]
 
 
 def _unfair(plain: Any, args: tuple[Any, ...]) -> str:
@@ -85,18 +182,20 @@ def _unfair(plain: Any, args: tuple[Any, ...]) -> str:
     result = plain(*copies)
     for _, leaf in leaves((copies, result)):
         values = np.asarray(leaf)
-        if values.dtype.kind == "f" and not np.all(np.abs(values) < LARGEST):
+        if values.dtype.kind in "fc" and not np.all(np.abs(values) < LARGEST):
             return "values are not finite or grow too large"
     return ""
 
 
-def _activities(args: tuple[Any, ...], const: tuple[int, ...]) -> tuple[Any, ...] | None:
-    if not const:
-        return None
-    kinds = []
-    for k, arg in enumerate(args):
-        active = isinstance(arg, (float, np.floating)) or (isinstance(arg, tuple))
-        mutable = isinstance(arg, np.ndarray) or hasattr(arg, "_numba_type_")
-        kind = ad.Active if active else ad.Duplicated if mutable else ad.Const
-        kinds.append(ad.Const if k in const else kind)
-    return tuple(kinds)
+def _activities(args: tuple[Any, ...], const: tuple[int, ...]) -> tuple[Any, ...]:
+    return tuple(ad.Const if k in const else _activity(arg) for k, arg in enumerate(args))
+
+
+def _activity(arg: Any) -> Any:
+    if isinstance(arg, np.ndarray):
+        return ad.Duplicated if arg.dtype.kind in "fc" else ad.Const
+    if hasattr(arg, "_numba_type_"):
+        return ad.Duplicated
+    if isinstance(arg, tuple):
+        return ad.Duplicated if any(_activity(item) is ad.Duplicated for item in arg) else ad.Active
+    return ad.Active if isinstance(arg, (float, complex, np.floating)) else ad.Const

@@ -1,158 +1,88 @@
-"""A whole random program, as the text of a module: `f`, `make_args()`, and the positions that are CONST."""
+"""A whole random program, as the text of a module.
+
+f                 the function
+make_args(seed)   arguments, of the same types for every seed
+CONST             the positions that are Const
+SPLIT, JIT        options of ad.split and of njit
+EXTRA             what else is checked: "driver", a call from compiled code; "gradient", ad.value_and_grad
+"""
 
 from __future__ import annotations
 
 import random
+import re
 
+from tests.fuzz.blocks import statements
 from tests.fuzz.scope import Name, Scope
-from tests.fuzz.statements import result, statements
+from tests.fuzz.statements import result
 
 SIZE = 4  # of the one-dimensional arguments
 ROWS, COLUMNS = 3, 4
-
-PRELUDE = """
-import math
-
-import numpy as np
-from numba import njit
-
-
-@njit
-def h_mix(a, b):
-    return 0.5 * math.sin(a * b) + 0.4 * b
-
-
-@njit
-def h_branch(a, b):
-    if a > b:
-        return a * math.cos(b)
-    c = b
-    for _ in range(3):
-        c = 0.7 * c + 0.2 * a
-        if c > 0.8:
-            return c
-    return c * b / (1.0 + b * b)
-
-
-@njit
-def h_power(a, b):
-    return (1.5 + math.sin(a)) ** (0.5 * math.cos(b))
-
-
-@njit
-def h_sum(x):
-    s = 0.0
-    for i in range(x.size):
-        s = 0.8 * s + math.sin(x[i])
-    return s
-
-
-@njit
-def h_sum2(x):
-    s = 0.0
-    for i in range(x.shape[0]):
-        for j in range(x.shape[1]):
-            s = 0.5 * s + x[i, j] * 0.5
-    return s
-
-
-@njit
-def h_fill(x, a):
-    for i in range(x.size):
-        x[i] = 0.6 * x[i] * math.cos(a) + 0.3 * x[-1 - i]
-
-
-@njit
-def h_same(x, a):
-    x[0] = math.sin(x[0] + a)
-    return x
-
-
-@njit
-def h_tail(x):
-    return x[1:]
-
-
-@njit
-def h_pair(x, y, a):
-    x[0] = y[0] * a
-    return y, x
-
-
-@njit
-def h_deep(a, n):
-    if n <= 0:
-        return math.cos(a)
-    return 0.7 * h_deep(a + 0.3 * n, n - 1) + 0.2 * a
-
-
-@njit
-def h_new(x, a):
-    y = np.empty(x.size)
-    for i in range(x.size):
-        y[i] = math.tanh(x[i] * a)
-    return y
-"""
-
-STRUCT = """
-from numba import float64
-from numba.experimental import jitclass
-
-
-@jitclass([("h", float64[::1]), ("c", float64)])
-class State:
-    def __init__(self, h, c):
-        self.h = h
-        self.c = c
-
-    def step(self, v):
-        self.h = 0.6 * self.h * self.c + v
-        self.c = math.sin(self.c + self.h[0])
-        return self.h[1] * self.c
-"""
+HELPERS = re.compile(r"\b(h_\w+|State|Point|Box)\b")
+VECTOR = f"rng.uniform(-1.2, 1.2, {SIZE})"
+NUMBER = "rng.uniform(-1.2, 1.2)"
 
 
 def program(seed: int) -> str:
     """The module's text; the same seed gives the same text."""
     rng = random.Random(seed)
-    s = Scope(rng, budget=rng.randrange(6, 26))
-    s.result = s.pick(["f", "f", "f", "f", "tuple", "array", "none"])
-    arguments, makers, const, set_up = _arguments(s)
+    s = Scope(rng, budget=rng.choice([3, 5, 7, 9, 12, 16]))
+    s.result = s.pick(["f"] * 6 + ["tuple", "array", "none", "both", "point"])
+    arguments, makers, const, set_up, overlap = _arguments(s)
+    if s.names("c") and s.chance(0.3):
+        s.result = "c"
     statements(s, 10)
     while s.budget > 0:
         statements(s, 4)
     s.emit(f"return {result(s)}")
-    struct = STRUCT if s.names("s") else ""
+    body = [f"def f({', '.join(arguments)}):", *s.lines, "", "", "def make_args(seed=0):",
+            f"    rng = np.random.default_rng({seed % 1000} + 1000 * seed)",
+            *[f"    {line}" for line in set_up],
+            f"    return ({', '.join(makers)},)"]  # fmt: skip
+    split, jit, extra = _options(s, len(makers), overlap)
+    used = sorted(set(HELPERS.findall("\n".join(body))))
+    imports = ["import math", "", "import numpy as np"]
+    if "prange" in "\n".join(body):
+        imports.append("from numba import prange")
+    if used:
+        imports += ["", f"from tests.fuzz.helpers import {', '.join(used)}"]
     return "\n".join(
         [
             f'"""Random program {seed}."""',
             "# ruff: noqa",
-            PRELUDE + struct,
-            "",
-            f"def f({', '.join(arguments)}):",
-            *s.lines,
+            *imports,
             "",
             "",
-            "def make_args():",
-            f"    rng = np.random.default_rng({seed % 1000})",
-            *[f"    {line}" for line in set_up],
-            f"    return ({', '.join(makers)},)",
+            *body,
             "",
             "",
             f"CONST = {const!r}",
+            f"SPLIT = {split!r}",
+            f"JIT = {jit!r}",
+            f"EXTRA = {extra!r}",
             "",
         ]
     )
 
 
-def _arguments(s: Scope) -> tuple[list[str], list[str], tuple[int, ...], list[str]]:
-    """Parameters of f, expressions that make them, the Const ones, and lines before these."""
+def _options(s: Scope, count: int, overlap: bool) -> tuple[dict, dict, str]:
+    split: dict = {}
+    if not overlap and s.chance(0.15):
+        each = tuple(s.chance(0.5) for _ in range(count))
+        split["modified_between"] = s.pick([False, each])
+    if s.chance(0.1):
+        split["strong_zero"] = False
+    jit = s.pick([{}] * 12 + [{"error_model": "numpy"}, {"boundscheck": True}, {"fastmath": True}])
+    extra = s.pick(["", "driver"] + ["gradient"] * (2 if s.result == "f" else 0))
+    return split, jit, extra
+
+
+def _arguments(s: Scope) -> tuple[list[str], list[str], tuple[int, ...], list[str], bool]:
+    """Parameters of f, expressions that make them, the Const ones, lines before these, any overlap."""
     names: list[Name] = []
     makers: list[str] = []
-    lines = [
-        f"x = rng.uniform(-1.2, 1.2, {SIZE})",
-        f"m = rng.uniform(-1.2, 1.2, ({ROWS}, {COLUMNS}))",
-    ]
+    lines = [f"x = {VECTOR}", f"m = rng.uniform(-1.2, 1.2, ({ROWS}, {COLUMNS}))"]
+    overlap = False
 
     def add(name: Name, maker: str) -> None:
         names.append(name)
@@ -161,33 +91,96 @@ def _arguments(s: Scope) -> tuple[list[str], list[str], tuple[int, ...], list[st
 
     add(Name("x", "a", (SIZE,)), "x")
     if s.chance(0.6):
-        add(Name("a", "f"), "rng.uniform(-1.2, 1.2)")
+        add(Name("a", "f"), NUMBER)
     if s.chance(0.6):
-        fresh = f"rng.uniform(-1.2, 1.2, {SIZE})"
-        kind = s.rng.randrange(12)
-        if kind == 0:
-            add(Name("y", "a", (SIZE,)), "x")
-        elif kind == 1:
-            add(Name("y", "a", (SIZE - 1,)), "x[1:]")
-        elif kind == 2:
-            add(Name("y", "a", (SIZE,), contiguous=False), "x[::-1]")
-        elif kind == 3:
-            add(Name("y", "a", (COLUMNS,)), "m[1]")
-        else:
-            add(Name("y", "a", (SIZE,)), fresh)
-    if s.chance(0.5):
-        kind = s.rng.randrange(4)
-        if kind == 0:
-            add(Name("m", "a", (COLUMNS, ROWS), contiguous=False), "m.T")
-        else:
-            add(Name("m", "a", (ROWS, COLUMNS)), "m")
+        kind = s.rng.randrange(16)
+        overlap = kind < 5
+        add(*_second(kind))
+    if s.chance(0.4):
+        add(*_matrix(s))
     if s.chance(0.3):
         add(Name("n", "i"), str(s.rng.randrange(4)))
-    if s.chance(0.2):
-        add(Name("p", "t"), "(rng.uniform(-1.2, 1.2), 0.7)")
+    if s.chance(0.12):
+        add(Name("p", "t"), f"({NUMBER}, 0.7)")
+    if s.chance(0.08):
+        add(Name("w", "p"), f"Point({NUMBER}, 0.7)")
+    if s.chance(0.1):
+        add(Name("q", "q", (SIZE,)), f"Box({VECTOR}, {NUMBER})")
     if s.chance(0.25):
-        held = "x" if s.chance(0.15) else f"rng.uniform(-1.2, 1.2, {SIZE})"
-        add(Name("s", "s", (SIZE,)), f"State({held}, 0.8)")
-    arrays = [k for k, name in enumerate(names) if name.kind == "a"]
-    const = (s.pick(arrays),) if len(arrays) > 1 and s.chance(0.2) else ()
-    return [name.text for name in names], makers, const, lines
+        shared = s.chance(0.2)
+        first = "x" if shared else VECTOR
+        lines.append(
+            f"s = State({first}, {s.pick([VECTOR, VECTOR, VECTOR, 'rng.uniform(-1.2, 1.2, 4)'])}, 0.8)"
+        )
+        add(Name("s", "s", (SIZE,)), "s")
+        overlap = overlap or shared
+        if s.chance(0.2):
+            second = s.rng.randrange(4)
+            overlap = overlap or second < 2
+            add(
+                Name("r", "s", (SIZE,)),
+                [
+                    f"State({VECTOR}, s.h, 0.3)",
+                    f"State(s.g, {VECTOR}, 0.3)",
+                    *[f"State({VECTOR}, {VECTOR}, 0.3)"] * 2,
+                ][second],
+            )
+    if s.chance(0.15):
+        size = s.rng.randrange(1, SIZE + 2)
+        values = [
+            s.rng.randrange(-SIZE, SIZE) if s.chance(0.1) else s.rng.randrange(SIZE)
+            for _ in range(size)
+        ]
+        add(Name("ix", "x", (size,), bound=SIZE), f"np.array({values!r})")
+    if s.chance(0.08):
+        add(Name("on", "b", (SIZE,)), f"rng.uniform(-1.0, 1.0, {SIZE}) > 0.0")
+    if s.chance(0.1):
+        if s.chance(0.4):
+            add(Name("z", "c"), f"complex({NUMBER}, {NUMBER})")
+        else:
+            step = s.pick(["", "[::-1]"])
+            add(
+                Name("z", "a", (3,), dtype="c16", contiguous=not step),
+                f"(rng.uniform(-1.2, 1.2, 3) + 1j * rng.uniform(-1.2, 1.2, 3)){step}",
+            )
+    if s.chance(0.07):
+        add(Name("o", "a", (0,)), "np.zeros(0)")
+    arrays = [k for k, name in enumerate(names) if name.kind in "as"]
+    const: tuple[int, ...] = ()
+    if s.chance(0.2):
+        const = (s.pick(arrays),)
+        if len(arrays) > 1 and s.chance(0.2):
+            const = tuple(sorted({*const, s.pick(arrays)}))
+    return [name.text for name in names], makers, const, lines, overlap
+
+
+def _second(kind: int) -> tuple[Name, str]:
+    """Another vector; for kind < 5 it may overlap the first, or the matrix."""
+    if kind == 0:
+        return Name("y", "a", (SIZE,)), "x"
+    if kind == 1:
+        return Name("y", "a", (SIZE - 1,)), "x[1:]"
+    if kind == 2:
+        return Name("y", "a", (SIZE,), contiguous=False), "x[::-1]"
+    if kind == 3:
+        return Name("y", "a", (COLUMNS,)), "m[1]"
+    if kind == 4:
+        return Name("y", "a", (ROWS,), contiguous=False), "m[:, 2]"
+    if kind == 5:
+        return Name("y", "a", (SIZE,), contiguous=False), f"rng.uniform(-1.2, 1.2, {2 * SIZE})[::2]"
+    if kind == 6:
+        return Name("y", "a", (SIZE,), dtype="f4"), f"{VECTOR}.astype(np.float32)"
+    if kind == 7:
+        return Name("y", "a", (1,)), "rng.uniform(-1.2, 1.2, 1)"
+    return Name("y", "a", (SIZE,)), VECTOR
+
+
+def _matrix(s: Scope) -> tuple[Name, str]:
+    kind = s.rng.randrange(8)
+    if kind == 0:
+        return Name("m", "a", (COLUMNS, ROWS), contiguous=False), "m.T"
+    if kind == 1:
+        return Name("m", "a", (2, 2), contiguous=False), "m[::2, 1::2]"
+    if kind == 2:
+        return Name("m", "a", (ROWS, COLUMNS), contiguous=False), "np.asfortranarray(m)"
+    return Name("m", "a", (ROWS, COLUMNS)), "m"

@@ -1,6 +1,6 @@
 """Make a failing program smaller: drop statements, unwrap blocks, simplify expressions.
 
-What is kept fails in the same way as the program did.
+What is kept fails in the same way as the program did.  In the end it gets its own copies of the helpers.
 """
 
 from __future__ import annotations
@@ -47,11 +47,64 @@ def reduce(path: Path, target: Path, check: Check = check_file, seconds: float =
                 target.write_text(trial.read_text(encoding="utf-8"), encoding="utf-8")
                 break
     trial.unlink(missing_ok=True)
+    target.write_text(HEADER + ast.unparse(_self_contained(tree)) + "\n", encoding="utf-8")
     return found
 
 
+def _self_contained(tree: ast.Module) -> ast.Module:
+    """The program with copies of the helpers that it uses, instead of their import."""
+    helpers = ast.parse(Path(__file__).with_name("helpers.py").read_text(encoding="utf-8"))
+    known = {name: node for node in helpers.body for name in _defined(node)}
+    body = [
+        node for node in tree.body
+        if not (isinstance(node, ast.ImportFrom) and node.module == "tests.fuzz.helpers")
+    ]  # fmt: skip
+    if len(body) == len(tree.body):
+        return tree
+    needed: set[str] = set()
+    pending = [node for node in body if not isinstance(node, (ast.Import, ast.ImportFrom))]
+    while pending:
+        for name in _names(pending.pop()) & known.keys() - needed:
+            needed.add(name)
+            pending.append(known[name])
+    imports = [node for node in body if isinstance(node, (ast.Import, ast.ImportFrom))]
+    rest = [node for node in body if node not in imports]
+    written = {ast.unparse(node) for node in imports}
+    copies = [
+        node for node in helpers.body
+        if needed & set(_defined(node)) and ast.unparse(node) not in written
+    ]  # fmt: skip
+    return ast.Module([*rest[:1], *imports, *copies, *rest[1:]], type_ignores=[])
+
+
+def _defined(node: ast.stmt) -> list[str]:
+    if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+        return [node.name]
+    if isinstance(node, ast.Assign):
+        return [target.id for target in node.targets if isinstance(target, ast.Name)]
+    if (
+        isinstance(node, (ast.Import, ast.ImportFrom))
+        and getattr(node, "module", "") != "__future__"
+    ):
+        return [alias.asname or alias.name for alias in node.names]
+    return []
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+
+
 def _smaller(tree: ast.Module) -> Iterator[ast.Module]:
-    """Versions with one thing less in f, the largest steps first."""
+    """Versions with one thing less, the largest steps first."""
+    yield from _plainer(tree)
+    for where in _blocks(_f(tree)):
+        length = _length(tree, where)
+        for part in (length // 2, length // 4):  # several statements at once
+            if part > 1:
+                for position in range(0, length, part):
+                    yield from _edited(
+                        tree, where, position, lambda *at, n=part: _remove_some(*at, n)
+                    )
     for where in _blocks(_f(tree)):
         for position in range(_length(tree, where)):
             yield from _edited(tree, where, position, _remove)
@@ -59,6 +112,17 @@ def _smaller(tree: ast.Module) -> Iterator[ast.Module]:
         for position in range(_length(tree, where)):
             yield from _edited(tree, where, position, _unwrap)
     yield from _simpler_expressions(tree)
+
+
+def _plainer(tree: ast.Module) -> Iterator[ast.Module]:
+    """Without the options of the check."""
+    for position, node in enumerate(tree.body):
+        if isinstance(node, ast.Assign) and _defined(node)[:1] in (["SPLIT"], ["JIT"], ["EXTRA"]):
+            value = ast.literal_eval(node.value)
+            if value:
+                new = copy.deepcopy(tree)
+                new.body[position].value = ast.parse(repr(type(value)()), mode="eval").body
+                yield new
 
 
 def _f(tree: ast.Module) -> ast.FunctionDef:
@@ -101,6 +165,13 @@ def _remove(block: list[ast.stmt], position: int, field: str) -> bool:
     if isinstance(block[position], ast.Pass) and len(block) == 1 and field == "body":
         return False
     del block[position]
+    if not block and field == "body":
+        block.append(ast.Pass())
+    return True
+
+
+def _remove_some(block: list[ast.stmt], position: int, field: str, count: int) -> bool:
+    del block[position : position + count]
     if not block and field == "body":
         block.append(ast.Pass())
     return True

@@ -1,13 +1,15 @@
 """Search for programs whose derivative is wrong.
 
-    python -m tests.fuzz.run --minutes 60 --seed 0     programs 0, 1, 2, ... for an hour
+    python -m tests.fuzz.run --minutes 60 --seed 0     programs 0, 1, 2, ... for an hour; --jobs N at a time
     python -m tests.fuzz.run --seed 17 --count 1       program 17 alone
     python -m tests.fuzz.run --show 17                 its text
     python -m tests.fuzz.run --check file.py           one file
     python -m tests.fuzz.run --reduce file.py          make a failing file smaller
 
-Programs run in a process of their own, so that a crash or a hang is a finding too.  A failing program is
-saved to build/fuzz (or --save); reduced, it belongs into tests/fuzz/regressions, where the tests find it.
+Of most programs, the text of the pair is run in plain Python (interpreted.py), and what is found so is
+compiled.  Programs run in a process of their own, so that a crash or a hang is a finding too.  A failing
+program is saved to build/fuzz (or --save); reduced, it belongs into tests/fuzz/regressions, where the tests
+find it.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import collections
 import json
 import os
 import queue
+import re
 import subprocess
 import sys
 import tempfile
@@ -30,8 +33,10 @@ from tests.fuzz.program import program
 from tests.fuzz.reduce import category, reduce
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-PATIENCE = 240.0  # seconds for one program
-PER_PROCESS = 60  # compiled code is never freed
+PATIENCE = 600.0  # seconds for one program
+PER_PROCESS = 100  # compiled code is never freed
+COMPILED = 12  # every so many programs, one is compiled whatever its text does in plain Python
+REPORT_EVERY = 300.0  # seconds
 
 
 def main() -> int:
@@ -39,6 +44,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=0, help="the first program")
     parser.add_argument("--count", type=int, default=sys.maxsize)
+    parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
     parser.add_argument("--save", type=Path, default=ROOT / "build" / "fuzz")
     parser.add_argument("--show", type=int, metavar="SEED")
     parser.add_argument("--check", type=Path, metavar="FILE")
@@ -65,39 +71,81 @@ def main() -> int:
 
 
 def _search(options: argparse.Namespace) -> int:
-    deadline = time.monotonic() + 60 * options.minutes
+    start = time.monotonic()
     counts: collections.Counter[str] = collections.Counter()
-    refusals: collections.Counter[str] = collections.Counter()
-    for seed, outcome in _outcomes(options.seed, options.count, deadline):
-        counts[outcome.kind] += 1
-        if outcome.kind == "refused":
-            refusals[outcome.headline] += 1
-        if outcome.kind == "failed":
+    reasons: collections.Counter[tuple[str, str]] = collections.Counter()
+    reported = start
+
+    def report() -> None:
+        minutes = (time.monotonic() - start) / 60
+        kinds = ", ".join(f"{count} {kind}" for kind, count in counts.most_common())
+        print(f"{counts.total()} programs in {minutes:.1f} minutes: {kinds}", flush=True)
+
+    for seed, outcome in _outcomes(options, start + 60 * options.minutes):
+        counts[f"{outcome.kind} {outcome.why}" if outcome.kind == "passed" else outcome.kind] += 1
+        if outcome.kind in ("refused", "dropped"):
+            reasons[outcome.kind, reason(outcome)] += 1
+        if outcome.kind in ("failed", "odd"):
             options.save.mkdir(parents=True, exist_ok=True)
             path = options.save / f"program_{seed}.py"
             path.write_text(program(seed), encoding="utf-8")
-            print(f"program {seed} FAILED, saved to {path}\n{outcome.why}", flush=True)
-    print(", ".join(f"{count} {kind}" for kind, count in counts.most_common()) or "nothing ran")
-    for why, count in refusals.most_common(20):
-        print(f"  refused {count:4}: {why}")
+            print(
+                f"program {seed} {outcome.kind.upper()}, saved to {path}\n{outcome.why}", flush=True
+            )
+        if time.monotonic() - reported > REPORT_EVERY:
+            reported = time.monotonic()
+            report()
+    report()
+    for (kind, why), count in reasons.most_common(60):
+        print(f"  {kind} {count:4}: {why}")
     return int(counts["failed"] > 0)
 
 
-def _outcomes(first: int, count: int, deadline: float) -> Iterator[tuple[int, Outcome]]:
-    seed, last = first, first + count
-    while seed < last and time.monotonic() < deadline:
-        amount = min(PER_PROCESS, last - seed)
-        command = ["--worker", "--seed", str(seed), "--count", str(amount)]
-        for outcome in _lines(command, deadline):
-            yield seed, outcome
-            seed += 1
+def reason(outcome: Outcome) -> str:
+    """Why a program was refused or dropped, without the names and numbers of that program."""
+    lines = [line for line in outcome.why.strip().splitlines() if line.strip()]
+    text = lines[0] if lines else ""
+    if text.startswith("numba:") and len(lines) > 1:
+        text = "numba: " + next((line for line in lines[1:] if ":" not in line[:12]), lines[1])
+    text = re.sub(r"\b[a-z]{1,2}\d*\b(\.[hgc]\b)?(?=[ ,.;:]|$)", "_", text)
+    return re.sub(r"\d+", "N", text)[:150]
 
 
-def _lines(command: list[str], deadline: float) -> Iterator[Outcome]:
+def _outcomes(options: argparse.Namespace, deadline: float) -> Iterator[tuple[int, Outcome]]:
+    """The outcomes of all workers, as they come; each worker takes the next stretch of seeds."""
+    last = options.seed + options.count
+    stretches = iter(range(options.seed, last, PER_PROCESS))
+    found: queue.Queue[tuple[int, Outcome] | None] = queue.Queue()
+    lock = threading.Lock()
+
+    def work() -> None:
+        while time.monotonic() < deadline:
+            with lock:
+                first = next(stretches, None)
+            if first is None:
+                break
+            seed, end = first, min(first + PER_PROCESS, last)
+            # what LLVM makes of it is a quarter of the time, and seldom what is wrong
+            optimised = (first - options.seed) // PER_PROCESS % 4 == 3
+            while seed < end and time.monotonic() < deadline:  # more than once after a crash
+                command = ["--worker", "--seed", str(seed), "--count", str(end - seed)]
+                for outcome in _lines(command, deadline, optimised):
+                    found.put((seed, outcome))
+                    seed += 1
+        found.put(None)
+
+    for _ in range(options.jobs):
+        threading.Thread(target=work, daemon=True).start()
+    for _ in range(options.jobs):
+        yield from iter(found.get, None)
+
+
+def _lines(command: list[str], deadline: float, optimised: bool) -> Iterator[Outcome]:
     """What a worker process prints; its crash or hang is the last outcome."""
+    environment = os.environ if optimised else {**os.environ, "NUMBA_OPT": "0"}
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.fuzz.run", *command],
-        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
     )  # fmt: skip
     lines: queue.Queue[str | None] = queue.Queue()
     errors: list[str] = []
@@ -144,7 +192,7 @@ def _work(first: int, count: int) -> int:
         for seed in range(first, first + count):
             path = Path(folder) / f"program_{seed}.py"
             path.write_text(program(seed), encoding="utf-8")
-            outcome = check_file(path)
+            outcome = check_file(path, quick=seed % COMPILED != 0)
             print(json.dumps({"kind": outcome.kind, "why": outcome.why}), flush=True)
     return 0
 

@@ -12,14 +12,20 @@ Shape = tuple[int, ...]
 
 @dataclass
 class Name:
-    """A variable. kind: "f" float, "i" integer, "a" array, "s" struct, "t" tuple of two floats."""
+    """A variable.
+
+    kind: "f" float, "i" integer, "c" complex, "a" array, "s" struct, "t" tuple of two floats, "p" the same
+    with names, "l" list of floats, "g" function of one float, "x" array of integers, "b" array of bools.
+    """
 
     text: str
     kind: str
     shape: Shape = ()
-    bound: int = 0  # an integer known to lie in range(bound); 0: unknown, but never negative
+    bound: int = 0  # integers known to lie in range(bound), items of a list; 0: unknown
+    dtype: str = "f8"  # of an array: f8, f4 or c16
     contiguous: bool = True
     frozen: bool = False  # must not be rebound: loop counters, fields
+    constant: bool = False  # assigned once: an inner function may use it
 
 
 @dataclass
@@ -31,8 +37,8 @@ class Scope:
     budget: int = 30  # statements left
     work: int = 1  # product of the trip counts of the loops around
     loops: int = 0
-    inlined: int = 0  # conditional constructs around that forbid nothing, counted for depth only
     result: str = "f"
+    rebind: bool = True  # whether array parameters may be assigned
     _count: int = 0
 
     # ---- dice -----------------------------------------------------------------------------------

@@ -1,0 +1,300 @@
+"""The pair of a function in plain Python: the generated text is run as it is, without compiling it.
+
+This is some ten times faster than compiling, and what is wrong with a pair is mostly wrong with its text.
+Memory is real (the tape is a block of bytes), so that the checks of overlaps can run as they are; what the
+text calls is either plain Python already, or stands here once more, or is wrapped in a compiled function
+of its own, once for all programs.  `Unable` is raised for what cannot be run like this.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numba
+import numpy as np
+from numba import types
+from numba.extending import _Intrinsic
+from numba.np.numpy_support import as_dtype
+
+from splitad.cache import CompiledPair, Request
+from splitad.pipeline import Options
+from splitad.runtime import zero
+from splitad.runtime.boundary import overlap
+
+TAPE_BYTES = 1 << 19
+
+
+class Unable(Exception):
+    """Not to be run in plain Python."""
+
+
+class Interpreted:
+    """What ad.split returns, as far as check_vjp uses it; compiles nothing."""
+
+    def __init__(
+        self, plain: Any, kinds: tuple[Any, ...], args: tuple[Any, ...], split: dict[str, Any]
+    ):
+        between = split.get("modified_between", True)
+        each = (between,) * len(args) if isinstance(between, bool) else between
+        jit = plain.targetoptions
+        self.options = Options(
+            strong_zero=split.get("strong_zero", True),
+            stable=tuple(not changes for changes in each) if not all(each) else (),
+            args_alias=_overlapping(args),
+            error_model=jit.get("error_model", "python"),
+            boundscheck=bool(jit.get("boundscheck")),
+        )
+        types_ = tuple(numba.typeof(arg) for arg in args)
+        pair = CompiledPair(Request(plain, kinds, None, self.options), types_)
+        text = pair.text
+        scope = {name: _in_python(name, value) for name, value in text.names.items()}
+        parts = [text.forward, text.pullback, text.zero]
+        for _, inner in pair.inner.values():
+            scope.update({name: _in_python(name, value) for name, value in inner.names.items()})
+            parts += [inner.forward, inner.pullback]
+        for part in parts:
+            exec(part, scope)
+        name = text.facts.fn.name
+        self._halves = [scope[name + half] for half in ("__forward", "__pullback", "__zero")]
+
+    def __call__(self, *args: Any) -> tuple[Any, Pulled]:
+        tape = Tape()
+        with np.errstate(all="ignore"):
+            result, refs = self._halves[0](tape, *args)
+        return plain_numbers(result), Pulled(self._halves, tape, refs)
+
+
+class Plain:
+    """A function that is not compiled, for check_vjp."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.py_func, self.__name__ = function, function.__name__
+
+    def __call__(self, *args: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return plain_numbers(self.py_func(*args))
+
+
+def plain_numbers(value: Any) -> Any:
+    """The value with Python's numbers in place of NumPy's, as compiled code returns them."""
+    if isinstance(value, tuple):
+        items = [plain_numbers(item) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+    return value.item() if isinstance(value, np.generic) else value
+
+
+class Pulled:
+    def __init__(self, halves: list[Callable[..., Any]], tape: Tape, refs: Any) -> None:
+        self._halves, self._tape, self._refs = halves, tape, refs
+
+    def __call__(self, bar: Any, *shadows: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return plain_numbers(self._halves[1](self._tape, self._refs, bar, *shadows))
+
+    def make_zero(self) -> Any:
+        return self._halves[2](self._tape, self._refs)
+
+
+def _overlapping(args: tuple[Any, ...]) -> bool:
+    """Whether the pair for overlapping arguments is the one that runs."""
+    from splitad.testing.copying import arrays_in
+
+    arrays = [arrays_in((arg,)) for arg in args]
+    return any(
+        overlap(a, b)
+        for k, mine in enumerate(arrays)
+        for others in arrays[:k]
+        for a in mine
+        for b in others
+    )
+
+
+# ---- memory ------------------------------------------------------------------------------------------
+
+
+class Tape:
+    """The words of a handle: where the memory is, how much there is, how much is used."""
+
+    def __init__(self) -> None:
+        self._bytes = np.zeros(TAPE_BYTES, np.uint8)
+        self._words = [int(self._bytes.ctypes.data), TAPE_BYTES, 0]
+
+    def __getitem__(self, k: int) -> int:
+        return self._words[k]
+
+    def __setitem__(self, k: int, value: int) -> None:
+        self._words[k] = int(value)
+
+
+def _reserve(tape: Tape, cur: int, nbytes: int, *held: Any) -> int:
+    if cur + nbytes > TAPE_BYTES:
+        raise Unable("a long tape")
+    return tape[0]
+
+
+def _memory(address: int, count: int, dtype: Any) -> np.ndarray:
+    dtype = np.dtype(dtype)
+    block = (ctypes.c_char * (count * dtype.itemsize)).from_address(int(address))
+    return np.frombuffer(block, dtype)
+
+
+class Column:
+    def __init__(self, address: int, dtype: Any) -> None:
+        self._address, self._dtype = int(address), np.dtype(dtype)
+
+    def _item(self, k: int) -> np.ndarray:
+        if k < 0:
+            raise IndexError("a negative index of a column")
+        return _memory(self._address + int(k) * self._dtype.itemsize, 1, self._dtype)
+
+    def __getitem__(self, k: int) -> Any:
+        return self._item(k)[0]
+
+    def __setitem__(self, k: int, value: Any) -> None:
+        self._item(k)[0] = value
+
+
+def _column(address: int, offset: int, dtype: Any) -> Column:
+    return Column(address + offset, dtype)
+
+
+def _snapshot_nbytes(a: np.ndarray) -> int:
+    return (a.nbytes + 7 & -8) + 8 * a.ndim
+
+
+def _put_array(address: int, cur: int, a: np.ndarray) -> None:
+    _memory(address + cur, a.size, a.dtype)[:] = a.ravel()
+    end = cur + (a.nbytes + 7 & -8)
+    _memory(address + end, a.ndim, np.int64)[:] = a.shape
+
+
+def _last_array(address: int, cur: int, dtype: Any, ndim: int) -> np.ndarray:
+    end = cur - 8 * ndim
+    shape = tuple(_memory(address + end, ndim, np.int64))
+    nbytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    return _memory(address + end - (nbytes + 7 & -8), int(np.prod(shape)), dtype).reshape(shape)
+
+
+def _note_array(address: int, offset: int, a: np.ndarray) -> None:
+    words = [a.ctypes.data, a.itemsize, a.ndim, *a.shape, *a.strides]
+    _memory(address + offset, len(words), np.int64)[:] = words
+
+
+def _noted(array_type: types.Array) -> Callable[[int, int], np.ndarray]:
+    def noted(address: int, offset: int) -> np.ndarray:
+        words = [int(w) for w in _memory(address + offset, 3 + 2 * array_type.ndim, np.int64)]
+        shape, strides = words[3 : 3 + array_type.ndim], words[3 + array_type.ndim :]
+        interface = {
+            "data": (words[0] or 8, False), "shape": tuple(shape), "strides": tuple(strides),
+            "typestr": as_dtype(array_type.dtype).str, "version": 3,
+        }  # fmt: skip
+        return np.asarray(type("Noted", (), {"__array_interface__": interface})())
+
+    return noted
+
+
+# ---- array elements: never a negative index, never one too large ----------------------------------------
+
+
+def _checked(index: Any) -> Any:
+    for k in index if isinstance(index, tuple) else (index,):
+        if k < 0:
+            raise IndexError("a negative index where none was expected")
+    return index
+
+
+def _load_at(a: np.ndarray, index: Any) -> Any:
+    return a[_checked(index)]
+
+
+def _store_at(a: np.ndarray, index: Any, value: Any) -> None:
+    a[_checked(index)] = value
+
+
+def _add_at(a: np.ndarray, index: Any, value: Any) -> None:
+    a[_checked(index)] += value
+
+
+def _add_into(shadow: np.ndarray, bar: Any) -> bool:
+    if bar is None:
+        return True
+    if shadow.shape != bar.shape:
+        return False
+    shadow += bar
+    return True
+
+
+# ---- tables of shadows ----------------------------------------------------------------------------------
+
+
+class Table(dict):
+    def __init__(self, dtype: Any) -> None:
+        self.dtype = dtype
+
+
+def _table_get(table: Table, key: int, shape: Any) -> np.ndarray:
+    if key < 0:
+        return np.zeros(shape, table.dtype)
+    if key not in table:
+        table[key] = np.zeros(shape, table.dtype)
+    return table[key]
+
+
+KNOWN: dict[str, Any] = {
+    "column": _column,
+    "snapshot_nbytes": _snapshot_nbytes,
+    "put_array": _put_array,
+    "last_array": _last_array,
+    "note_array": _note_array,
+    "load_at": _load_at,
+    "store_at": _store_at,
+    "add_at": _add_at,
+    "add_into": _add_into,
+    "address_of": lambda array: int(array.ctypes.data),
+    "empty_array": lambda shape, dtype: np.full(
+        shape, np.nan if np.dtype(dtype).kind in "fc" else 77, dtype
+    ),
+    "zero_array": lambda shape, dtype: np.zeros(shape, dtype),
+    "tape_release": lambda tape: None,
+    "zeros_as": zero.make_zero,
+    "shadow_table": lambda dtype, ndim, layout: Table(dtype),
+    "table_get": _table_get,
+    "table_set": lambda table, key, shadow: table.__setitem__(int(key), shadow),
+    "table_drop": lambda table, key: table.pop(int(key), None),
+}
+_wrapped: dict[Any, Any] = {}
+
+
+def _in_python(name: str, value: Any) -> Any:
+    """What a global name of the generated text means here."""
+    if name in KNOWN:
+        return KNOWN[name]
+    if isinstance(value, types.Type):
+        return as_dtype(value).type if isinstance(value, (types.Number, types.Boolean)) else value
+    if name.startswith("reserve_"):
+        return _reserve
+    if name.startswith("check_type_"):
+        return lambda shadow: None
+    if name.startswith("noted_"):
+        closed = inspect.getclosurevars(value._defn).nonlocals
+        return _noted(closed["array_type"])
+    if isinstance(value, _Intrinsic):
+        return _compiled(name, value)
+    if "shadow_roots" in getattr(value, "__module__", "") or "lists" in getattr(
+        value, "__module__", ""
+    ):
+        raise Unable(name)
+    return value
+
+
+def _compiled(name: str, intrinsic: Any) -> Any:
+    """A compiled function that does what an intrinsic does."""
+    if intrinsic not in _wrapped:
+        names = ", ".join(list(inspect.signature(intrinsic._defn).parameters)[1:])
+        scope = {"intrinsic": intrinsic}
+        exec(f"def wrapper({names}): return intrinsic({names})", scope)
+        _wrapped[intrinsic] = numba.njit(scope["wrapper"])
+    return _wrapped[intrinsic]
