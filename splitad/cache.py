@@ -17,10 +17,10 @@ from splitad.analysis.returned import check_returned
 from splitad.codegen.load import load_source
 from splitad.errors import InternalError, Loc, SplitadError, UnsupportedError
 from splitad.frontend import jit_options
-from splitad.frontend.lower import lower
+from splitad.frontend.lower import lower, lower_recursive
 from splitad.frontend.state import CompileFlags
 from splitad.ir import activities as act
-from splitad.ir.types import NumbaError
+from splitad.ir.types import NumbaError, struct_fields
 from splitad.pipeline import Options, PairText, build
 from splitad.rules import ops, registry
 from splitad.runtime.linking import NO_WRAPPERS
@@ -162,7 +162,7 @@ def _recursive_pairs(pair: PairText, options: Options) -> dict[str, tuple[Compil
             )
         for callee, name in list(pair.callees.names.items()):
             if name not in found:
-                fn = lower(callee.function, callee.argtypes, callee.flags, registry, ops)
+                fn = lower_recursive(callee, registry, ops)
                 inner = replace(
                     options,
                     inner=True,
@@ -170,11 +170,16 @@ def _recursive_pairs(pair: PairText, options: Options) -> dict[str, tuple[Compil
                     stable=(),
                     error_model=callee.flags.error_model,
                 )
-                activities = tuple(act.default(t).value for t in callee.argtypes)
+                activities = tuple(_inner_activity(t) for t in callee.argtypes)
                 made = build(fn, activities, inner, pair.callees, name)
                 check_returned(made.facts.fn, made.facts.active.memory)
                 found[name] = (callee.flags, made)
     return found
+
+
+def _inner_activity(type: types.Type) -> str:
+    """A struct is there to be written: its fields are arguments of their own."""
+    return "const" if struct_fields(type) is not None else act.default(type).value
 
 
 class PairResolver:

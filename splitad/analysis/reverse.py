@@ -48,6 +48,8 @@ def has_reverse(stmt: ir.Stmt, active: Activity) -> bool:
     if isinstance(stmt, ir.Store):
         return active(stmt.array)
     if isinstance(stmt, ir.ArrayCall):
+        if isinstance(stmt.fn, RecursiveFunction) and stmt.fn.takes_structs:
+            return True  # only its pair can be called with the fields of structs
         return any(active(v) for v in (*stmt.outs, *written_by(stmt)))
     if isinstance(stmt, (ir.For, ir.While, ir.If)):
         if any(active(out) and not is_array(out) for out in stmt.outs):

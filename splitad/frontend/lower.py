@@ -21,6 +21,7 @@ from splitad.frontend import (
     naming,
     opaque,
     operators,
+    recursive_structs,
     scalars,
     structs,
     subscripts,
@@ -54,8 +55,9 @@ from splitad.frontend.values import (
 from splitad.ir import nodes as ir
 from splitad.ir import walk
 from splitad.ir.build import Builder
+from splitad.ir.recursive import RecursiveFunction
 
-__all__ = ["CompileFlags", "lower"]
+__all__ = ["CompileFlags", "lower", "lower_recursive"]
 
 
 def lower(
@@ -88,6 +90,29 @@ def lower(
         types.unliteral(typing.return_type),
         normal.loc,
         tuple(entry.list_arguments()),
+    )
+    return naming.run(walk.substitute(made, c.frozen), c.b.bases, c.hints)
+
+
+def lower_recursive(fn: RecursiveFunction, rules: Any, ops: Any) -> ir.Function:
+    """The IR of a recursive function's own pair: structs among its parameters are their fields."""
+    normal = read(fn.function)
+    typing = infer(normal, fn.params)
+    frame = Frame(normal, typing, fn.flags, assigned=shape_of(normal).assigned)
+    c = Context(frame, ArrayContext(Builder(normal.loc), rules, ops), activate)
+    entry = recursive_structs.Entry(c)
+    named = zip(parameters(normal, fn.params), fn.rooted, strict=True)
+    values = [entry.argument(name, kind, rooted) for (name, kind), rooted in named]
+    c.active_calls.append(normal.pyfunc)
+    result = _tree(c, activate(c, frame, values))
+    made = ir.Function(
+        fn.__name__,
+        tuple(entry.params),
+        tuple(entry.leaves),
+        ir.Block(c.b.root),
+        ir.TupleTree(types.none, (result, *entry.exits())),
+        types.unliteral(typing.return_type),
+        normal.loc,
     )
     return naming.run(walk.substitute(made, c.frozen), c.b.bases, c.hints)
 

@@ -19,13 +19,19 @@ from numba import types
 class RecursiveFunction:
     """A function for some argument types, with the options under which it is called.
 
-    returned: the type of its result, whose scalars and arrays are the outs of the call.
+    argtypes: of the call's arguments, which are the function's but for structs: those are handed over as
+    their fields.  returned: the type of its result, whose scalars and arrays are the outs of the call;
+    behind them come the scalars in structs.  params: the types of the function's own parameters.
+    rooted: which of those are structs that exist as objects, which are handed over too.
     """
 
     function: Callable[..., Any]
     argtypes: tuple[types.Type, ...]
     flags: Any
     returned: types.Type
+    params: tuple[types.Type, ...]
+    rooted: tuple[bool, ...]
+    takes_structs: bool
 
     @property
     def __name__(self) -> str:

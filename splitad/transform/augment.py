@@ -21,10 +21,11 @@ from splitad.analysis.memory import is_array, tree_leaves
 from splitad.analysis.reverse import has_reverse
 from splitad.analysis.save_plan import Copy
 from splitad.analysis.scopes import Scope
-from splitad.codegen.python import operand, statement, type_name
+from splitad.codegen.python import operand, statement, type_name, zero
 from splitad.codegen.writer import Writer, identifier
 from splitad.ir import nodes as ir
 from splitad.ir.recursive import RecursiveFunction, jitted, parts
+from splitad.ir.walk import walk
 from splitad.rules import registry
 from splitad.rules.spelling import unique_number
 from splitad.runtime.boundary import note_array
@@ -108,6 +109,11 @@ class _Augment:
         w, fn, root = self.w, self.facts.fn, self.where.root
         w.line("rec_root = cur")
         w.line("base = tape[0]")
+        if any(isinstance(s, ir.Raise) for s in walk(fn.body)):
+            # Numba needs a way out that it can type, where all others are behind a call of itself
+            with w.indented("if cur < 0:"):
+                nothing = [zero(w, v.type) for v in tree_leaves(fn.result)]
+                w.line(f"return ({''.join(r + ', ' for r in nothing)}), cur")
         self.reserve(str(self.layout.header))
         w.line(f"cur += {self.layout.header}")
         if self.draws_ids:
