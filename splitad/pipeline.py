@@ -138,7 +138,12 @@ def _build(
         for leaf in fn.leaves
         if is_array(leaf.var) and (not options.inner or leaf.var in ids.place)
     )
-    places = layout(where, plan, active, noted, len(fn.lists))
+    entered = tuple(
+        leaf.var
+        for leaf in fn.leaves
+        if options.args_alias and leaf.var in noted and leaf.exit != leaf.var and not ids.place
+    )
+    places = layout(where, plan, active, noted, len(fn.lists), entered)
     limit = f"the tape of {fn.name} would outgrow max_tape_bytes={options.max_tape_bytes}"
     found = Facts(
         fn,

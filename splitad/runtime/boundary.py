@@ -11,6 +11,8 @@ data pointer, itemsize, ndim, shape..., strides...
     notes_overlap(note, other) -> bool
         The same for noted arrays, whose memory must still be their own: memory that was freed may be
         another array's by now.
+    note_lies_in(note, other) -> bool
+        Whether all bytes of a noted array belong to another one, which is C-contiguous.
     note_overlaps_itself(note) -> bool
         Whether two elements share a byte; exact for all that slicing and broadcasting can make.
 
@@ -164,6 +166,20 @@ def notes_overlap(note: int, other: int) -> bool:
     if lo == hi or other_lo == other_hi or hi <= other_lo or other_hi <= lo:
         return False
     return _ask_numpy(note, other)
+
+
+@njit
+def note_lies_in(note: int, other: int) -> bool:
+    """Whether all bytes of a noted array belong to another one, which is C-contiguous."""
+    words = column(other, 0, _WORD)
+    ndim, expected = words[NDIM], words[ITEMSIZE]
+    for k in range(SHAPE + ndim - 1, SHAPE - 1, -1):
+        if words[k] > 1 and words[k + ndim] != expected:
+            return False
+        expected *= words[k]
+    lo, hi = _span(note)
+    other_lo, other_hi = _span(other)
+    return other_lo <= lo and hi <= other_hi
 
 
 def overlap(a: Any, b: Any) -> bool:

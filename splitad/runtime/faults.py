@@ -1,12 +1,13 @@
 """All checks of one call at once, over notes (boundary.py), whatever the types of the arrays.
 
-    arguments_fault(notes, count, written, fixed, doubles, singles) -> code     0: they may be used so
+    arguments_fault(notes, count, written, fixed, rebound, doubles, singles) -> code   0: no fault
     shadows_fault(notes, count, shadows, which, written) -> code
 
 `notes` is the address of `count` notes one behind the other, of all arrays in the arguments; `shadows` that
-of the notes of the shadows.  `written`, `fixed`, `which` are sets of arguments as bits: those that f writes,
-those that cannot have a shadow that overlaps another, those that have a shadow; `doubles` and `singles` those
-made of 64-bit and of 32-bit floats (complex numbers are; records count as both).  A code holds a kind and two
+of the notes of the shadows.  The rest are sets of arguments as bits: `written` those that f writes, `fixed`
+those that cannot have a shadow that overlaps another, `rebound` fields to which f assigns another array,
+`doubles` and `singles` those made of 64-bit and of 32-bit floats (complex numbers are; records count as
+both), `which` those that have a shadow.  A code holds a kind and two
 arguments; `ShadowError(code, names)` and `AliasingError(code, names)` put it into words when they are raised:
 compiled code can pass them numbers, and builds no strings.
 
@@ -34,6 +35,7 @@ from splitad.runtime.boundary import (
     DATA,
     NDIM,
     SHAPE,
+    note_lies_in,
     note_overlaps_itself,
     note_words,
     notes_overlap,
@@ -70,10 +72,11 @@ def _same_type(k: int, j: int, doubles: int, singles: int) -> bool:
 
 @njit
 def _arguments_fault(
-    notes: int, count: int, written: int, fixed: int, doubles: int, singles: int
+    notes: int, count: int, written: int, fixed: int, rebound: int, doubles: int, singles: int
 ) -> int:
     """A written argument that overlaps itself; then two that overlap, one of them written: OTHER_TYPE where
-    one's elements are no elements of the other's type, CONSTANT where one of them is in `fixed`."""
+    one's elements are no elements of the other's type, CONSTANT where one of them is in `fixed`, or a rebound
+    field is no part of the other."""
     note = notes
     for k in range(count):
         if (written >> k) & 1 and note_overlaps_itself(note):
@@ -86,7 +89,13 @@ def _arguments_fault(
             if ((written >> k) | (written >> j)) & 1 and notes_overlap(note, other):
                 if not _same_type(k, j, doubles, singles):
                     return _code(OTHER_TYPE, k, j)
-                kind = CONSTANT if ((fixed >> k) | (fixed >> j)) & 1 else OVERLAPPING
+                kind = OVERLAPPING
+                if ((fixed >> k) | (fixed >> j)) & 1:
+                    kind = CONSTANT
+                elif (rebound >> k) & 1:
+                    kind = OVERLAPPING if note_lies_in(note, other) else CONSTANT
+                elif (rebound >> j) & 1:
+                    kind = OVERLAPPING if note_lies_in(other, note) else CONSTANT
                 if kind == CONSTANT or first == 0:
                     first = _code(kind, k, j)
             other = _next(other)
@@ -166,16 +175,16 @@ def _entry_points(sources: str) -> dict[str, tuple[Any, int]]:
     """
 
     def arguments(
-        notes: int, count: int, written: int, fixed: int, doubles: int, singles: int
+        notes: int, count: int, written: int, fixed: int, rebound: int, doubles: int, singles: int
     ) -> int:
         _ = sources
-        return _arguments_fault(notes, count, written, fixed, doubles, singles)
+        return _arguments_fault(notes, count, written, fixed, rebound, doubles, singles)
 
     def shadows(notes: int, count: int, shadows: int, which: int, written: int) -> int:
         _ = sources
         return _shadows_fault(notes, count, shadows, which, written)
 
-    return {"splitad_arguments_fault": (arguments, 6), "splitad_shadows_fault": (shadows, 5)}
+    return {"splitad_arguments_fault": (arguments, 7), "splitad_shadows_fault": (shadows, 5)}
 
 
 def _sources() -> str:
@@ -214,14 +223,21 @@ def _by_symbol(symbol: str, context: Any, builder: Any, args: Any) -> Any:
 
 @intrinsic
 def arguments_fault(
-    typingctx: Any, notes: Any, count: Any, written: Any, fixed: Any, doubles: Any, singles: Any
+    typingctx: Any,
+    notes: Any,
+    count: Any,
+    written: Any,
+    fixed: Any,
+    rebound: Any,
+    doubles: Any,
+    singles: Any,
 ) -> Any:
     """See _arguments_fault."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         return _by_symbol("splitad_arguments_fault", context, builder, args)
 
-    return types.int64(*[types.int64] * 6), codegen
+    return types.int64(*[types.int64] * 7), codegen
 
 
 @intrinsic
@@ -264,7 +280,9 @@ def in_words(code: int, names: str) -> str:
     assert kind in (OVERLAPPING, CONSTANT, OTHER_TYPE)
     text = f"'{other}' and '{one}' of {function} overlap in memory and one of them is changed"
     if kind == CONSTANT:
-        text += ", so neither may be a field that is assigned"
+        text += (
+            ", so a field that is assigned must be the other array, or lie in a C-contiguous one"
+        )
     if kind == OTHER_TYPE:
         text += ", but their elements are of different types: numbers are not taken apart into bits"
     return text

@@ -28,25 +28,72 @@ def noted_array(array_type: types.Array) -> Any:
         def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
             base = pointer(builder, args[0], args[1])
             words = builder.bitcast(base, _i64.as_pointer())
-            word = [
-                builder.load(builder.gep(words, [_i64(k)])) for k in range(3 + 2 * array_type.ndim)
-            ]
-            shape, strides = word[3 : 3 + array_type.ndim], word[3 + array_type.ndim :]
-            array = context.make_array(array_type)(context, builder)
-            array.data = builder.inttoptr(word[0], array.data.type)
-            array.meminfo = cgutils.get_null_value(array.meminfo.type)
-            array.parent = cgutils.get_null_value(array.parent.type)
-            nitems = _i64(1)
-            for n in shape:
-                nitems = builder.mul(nitems, n)
-            array.nitems, array.itemsize = nitems, word[1]
-            array.shape = cgutils.pack_array(builder, shape, _i64)
-            array.strides = cgutils.pack_array(builder, strides, _i64)
-            return array._getvalue()
+            return _of_note(context, builder, array_type, words)._getvalue()
 
         return array_type(types.int64, types.int64), codegen
 
     return noted
+
+
+def _words(builder: Any, note: Any) -> Any:
+    return builder.inttoptr(note, _i64.as_pointer())
+
+
+def _word(builder: Any, words: Any, k: int) -> Any:
+    return builder.load(builder.gep(words, [_i64(k)]))
+
+
+def _of_note(context: Any, builder: Any, array_type: types.Array, words: Any) -> Any:
+    """The array that was noted, with no owner."""
+    word = [_word(builder, words, k) for k in range(3 + 2 * array_type.ndim)]
+    shape, strides = word[3 : 3 + array_type.ndim], word[3 + array_type.ndim :]
+    array = context.make_array(array_type)(context, builder)
+    array.data = builder.inttoptr(word[0], array.data.type)
+    array.meminfo = cgutils.get_null_value(array.meminfo.type)
+    array.parent = cgutils.get_null_value(array.parent.type)
+    nitems = _i64(1)
+    for n in shape:
+        nitems = builder.mul(nitems, n)
+    array.nitems, array.itemsize = nitems, word[1]
+    array.shape = cgutils.pack_array(builder, shape, _i64)
+    array.strides = cgutils.pack_array(builder, strides, _i64)
+    return array
+
+
+@cache
+def part_of(array_type: types.Array) -> Any:
+    """``f(shadow, whole, part)``: of the shadow of the noted array `whole`, what belongs to the noted array
+    `part`, which lies in it."""
+
+    @intrinsic
+    def of(typingctx: Any, shadow: Any, whole: Any, part: Any) -> Any:
+        def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+            given = context.make_array(shadow)(context, builder, args[0])
+            words, base = (_words(builder, note) for note in args[1:][::-1])
+            ndim = shadow.ndim
+            same = cgutils.true_bit
+            for k, stride in enumerate(cgutils.unpack_tuple(builder, given.strides)):
+                short = builder.icmp_signed("<=", _word(builder, base, 3 + k), _i64(1))
+                equal = builder.icmp_signed("==", _word(builder, base, 3 + ndim + k), stride)
+                same = builder.and_(same, builder.or_(short, equal))
+            with builder.if_then(builder.not_(same), likely=False):
+                text = (
+                    "a field that is assigned was a part of another argument, whose shadow must then be "
+                    "laid out as the argument is",
+                )
+                context.call_conv.return_user_exc(builder, ShadowError, text)
+            array = _of_note(context, builder, array_type, words)
+            behind = builder.sub(_word(builder, words, 0), _word(builder, base, 0))
+            data = builder.add(builder.ptrtoint(given.data, _i64), behind)
+            array.data = builder.inttoptr(data, array.data.type)
+            array.meminfo, array.parent = given.meminfo, given.parent
+            value = array._getvalue()
+            context.nrt.incref(builder, array_type, value)
+            return value
+
+        return array_type(shadow, types.int64, types.int64), codegen
+
+    return of
 
 
 @cache

@@ -11,7 +11,7 @@ Columns are sorted by falling size, so that each is aligned by itself.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from splitad.analysis.activity import Activity
 from splitad.analysis.reverse import has_reverse
@@ -51,12 +51,14 @@ class Record:
 @dataclass(frozen=True, eq=False)
 class Layout:
     """record: by the scope that owns it.  notes: offset of what is noted of each argument's array.
-    lists: offset of the two words that are noted of each list argument."""
+    lists: offset of the two words that are noted of each list argument.  entry: offset of a second note of an
+    array, as it is at entry."""
 
     record: dict[Scope, Record]
     header: int  # bytes at the start of the tape: the function's record, then the notes
     notes: dict[ir.Var, int]
     lists: tuple[int, ...] = ()
+    entry: dict[ir.Var, int] = field(default_factory=dict)
 
     def of(self, var: ir.Var, where: Scopes) -> tuple[Record, Column] | None:
         """The place of a value, if it is taped."""
@@ -66,10 +68,15 @@ class Layout:
 
 
 def layout(
-    where: Scopes, plan: Plan, active: Activity, noted: tuple[ir.Var, ...], lists: int = 0
+    where: Scopes,
+    plan: Plan,
+    active: Activity,
+    noted: tuple[ir.Var, ...],
+    lists: int = 0,
+    entered: tuple[ir.Var, ...] = (),
 ) -> Layout:
     """noted: arrays whose address, shape and strides are kept for the checks of shadows.
-    lists: how many list arguments there are."""
+    lists: how many list arguments there are.  entered: those of the noted with a note of the entry too."""
     values: dict[Scope, list[ir.Var]] = {s: [] for s in where.all if s.record is s}
     for scope, taped in plan.taped.items():
         values[scope.record].extend(taped)
@@ -87,12 +94,15 @@ def layout(
         records[scope] = Record(
             tuple(columns), offset, _pushes(scope.block, where, plan, active, records)
         )
-    notes, end = {}, records[where.root].size
-    for var in noted:
-        notes[var] = end
-        end += (3 + 2 * var.type.ndim) * WORD
+    end = records[where.root].size
+    notes: dict[ir.Var, int] = {}
+    entry: dict[ir.Var, int] = {}
+    for found, arrays in ((notes, noted), (entry, entered)):
+        for var in arrays:
+            found[var] = end
+            end += (3 + 2 * var.type.ndim) * WORD
     places = tuple(end + 2 * WORD * k for k in range(lists))
-    return Layout(records, end + 2 * WORD * lists, notes, places)
+    return Layout(records, end + 2 * WORD * lists, notes, places, entry)
 
 
 def _pushes(

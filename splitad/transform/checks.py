@@ -1,7 +1,7 @@
 """The checks at the boundary, as text: do the arguments overlap, do the shadows fit?
 
     note_array(base, 16, x)                                at the start of the forward
-    code = arguments_fault(base + 16, 1, 1, 0, 1, 0)
+    code = arguments_fault(base + 16, 1, 1, 0, 0, 1, 0)
     if code != 0:
         raise AliasingError(code, "f|x")
     note_array(shadows, 0, d_x)                            at the start of the pullback, before it writes
@@ -79,24 +79,27 @@ def write_argument_checks(facts: Facts, w: Writer) -> None:
         w.use("note_array", boundary.note_array)
         note = facts.layout.notes[leaf.var]
         w.line(f"note_array(base, {note}, {identifier(leaf.var.name)})")
+        if leaf.var in facts.layout.entry:
+            w.line(f"note_array(base, {facts.layout.entry[leaf.var]}, {identifier(leaf.var.name)})")
     if not any(written):
         return
     fixed = _bits(
         facts.args_alias
         and is_differentiable(leaf.var.type)
         and (
-            leaf.exit != leaf.var
+            (leaf.exit != leaf.var and leaf.var not in facts.layout.entry)
             or (activity_of(facts, leaf) == "const" and not joined.can_join(facts))
         )
         for leaf in leaves
     )
+    rebound = _bits(leaf.var in facts.layout.entry for leaf in leaves)
     doubles, singles = (
         _bits(_is_made_of(leaf.var.type.dtype, width) for leaf in leaves) for width in (64, 32)
     )
     w.use("tape_release", tape_release)
     w.use("arguments_fault", faults.arguments_fault)
     first = facts.layout.notes[leaves[0].var]
-    sets = f"{_bits(written)}, {fixed}, {doubles}, {singles}"
+    sets = f"{_bits(written)}, {fixed}, {rebound}, {doubles}, {singles}"
     w.line(f"code = arguments_fault(base + {first}, {len(leaves)}, {sets})")
     w.use("AliasingError", faults.AliasingError)
     names = repr(_names(facts, leaves))

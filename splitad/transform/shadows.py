@@ -26,6 +26,9 @@ from splitad.codegen.python import (
 )
 from splitad.codegen.writer import Writer
 from splitad.ir import nodes as ir
+from splitad.rules.spelling import unique_number
+from splitad.runtime.boundary import notes_overlap
+from splitad.runtime.noted import part_of
 from splitad.runtime.shadow_roots import (
     move,
     new_root,
@@ -105,8 +108,34 @@ class Shadows:
             if self.is_duplicated(leaf):
                 table, identity = table_name(leaf.var), self._id_of(leaf.exit)
                 self.w.line(f"table_set({table}, {identity}, {self.path(leaf.path)})")
-        for leaf in fields:
+        for leaf in sorted(fields, key=lambda leaf: leaf.exit != leaf.var):
+            self._part_of_others(leaf, fields)
             self._from_table(leaf.var)
+
+    def _part_of_others(self, leaf: ir.Leaf, fields: list[ir.Leaf]) -> None:
+        """The array that a field held at entry is lost at exit, but it was a part of another argument: its
+        shadow is that part of the other one's."""
+        w, entry, notes = self.w, self.facts.layout.entry, self.facts.layout.notes
+        if leaf.var not in entry or not self.is_duplicated(leaf):
+            return
+        number = self._id_of(leaf.var)
+        exits = {self._id_of(field.exit) for field in fields if self.is_duplicated(field)}
+        if number in exits:
+            return
+        # where it is some field's array at exit, that field's shadow is its own
+        lost = [f"{text} != {number}" for text in sorted(exits) if not text.isdigit()]
+        for other in self.fn.leaves:
+            if not (self._has_shadow(other) and self.is_duplicated(other)) or other is leaf:
+                continue
+            if other.var in entry and self.fn.leaves.index(other) > self.fn.leaves.index(leaf):
+                continue  # its shadow is not there yet
+            whole, part = f"base + {entry.get(other.var, notes[other.var])}", f"base + {entry[leaf.var]}"
+            maker = part_of(leaf.var.type)
+            name = w.use(f"part_of_{unique_number(maker)}", maker)
+            w.use("notes_overlap", notes_overlap)
+            with w.indented(f"if {' and '.join([*lost, f'notes_overlap({whole}, {part})'])}:"):
+                made = f"{name}({shadow_name(other.var)}, {whole}, {part})"
+                w.line(f"table_set({table_name(leaf.var)}, {number}, {made})")
 
     def _in_rebound(self, leaf: ir.Leaf) -> bool:
         """Whether the array is a struct's, and the function rebinds such fields."""

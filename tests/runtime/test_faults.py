@@ -39,8 +39,8 @@ def notes(*arrays: np.ndarray) -> np.ndarray:
 
 
 @njit
-def _arguments(address, count, written, fixed, doubles, singles):
-    return arguments_fault(address, count, written, fixed, doubles, singles)
+def _arguments(address, count, written, fixed, rebound, doubles, singles):
+    return arguments_fault(address, count, written, fixed, rebound, doubles, singles)
 
 
 @njit
@@ -54,11 +54,16 @@ def taken_apart(code: int) -> Any:
 
 
 def arguments(
-    *arrays: np.ndarray, written: int, fixed: int = 0, doubles: int = 0, singles: int = 0
+    *arrays: np.ndarray,
+    written: int,
+    fixed: int = 0,
+    rebound: int = 0,
+    doubles: int = 0,
+    singles: int = 0,
 ) -> Any:
     noted = notes(*arrays)
-    code = _arguments(noted.ctypes.data, len(arrays), written, fixed, doubles, singles)
-    return taken_apart(code)
+    sets = written, fixed, rebound, doubles, singles
+    return taken_apart(_arguments(noted.ctypes.data, len(arrays), *sets))
 
 
 def shadows(arrays: Any, given: Any, which: int, written: int = 0) -> Any:
@@ -122,6 +127,18 @@ def test_arguments_that_overlap() -> None:
         1,
     )  # worse than 2 and 0
     assert arguments(x, written=1) == 0 and arguments(written=0) == 0
+
+
+def test_a_rebound_field_must_be_a_part_of_the_other() -> None:
+    x = np.zeros(6)
+    parts = (x, x[1:4])
+    for arrays, rebound, fine in [
+        (parts, 0b10, True), (parts, 0b01, False), (parts, 0b11, True), (parts[::-1], 0b01, True),
+        (parts[::-1], 0b10, False), (parts[::-1], 0b11, False), ((x, x), 0b01, True),
+        ((x[:4], x[2:]), 0b10, False), ((x[::2], x[0:2]), 0b10, False), ((x, x[::-2]), 0b10, True),
+    ]:  # fmt: skip
+        want = (OVERLAPPING if fine else CONSTANT, 1, 0)
+        assert arguments(*arrays, written=0b11, rebound=rebound) == want, (arrays, rebound)
 
 
 def test_arguments_of_other_types_that_overlap() -> None:
