@@ -89,7 +89,14 @@ class Maker:
         written = pair.written if self.restore else ()
         shape = "{value}, " + shape if self.with_value else shape
         text, names = gradient.run(
-            Entry(forward._pair), self.names, argtypes, pair.activities, self.wrt, shape, written
+            Entry(forward._pair),
+            self.names,
+            argtypes,
+            pair.activities,
+            self.wrt,
+            shape,
+            written,
+            apart=not pair.written,
         )
         source = f"# {forward._pair.key} {argtypes}\n\n{text}"
         module = load_source(self.function + "__gradient", source, names)
@@ -160,7 +167,9 @@ def vjp(
     result, pullback = forward(*args)
     pair = compiled_pair(pullback._spec)
     duplicated = [a is Activity.Duplicated for a in pair.activities]
-    template = make_zero(tuple(a for a, on in zip(args, duplicated, strict=True) if on))
+    shadowed = tuple(a for a, on in zip(args, duplicated, strict=True) if on)
+    # where nothing is written, arguments that overlap have each its own part
+    template = make_zero(shadowed) if pair.written else tuple(map(make_zero, shadowed))
     return result, VjpPullback(pullback, pair, template, names, chosen)
 
 

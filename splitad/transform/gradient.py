@@ -40,11 +40,13 @@ def run(
     gradient_of: Sequence[int],
     shape: str,
     written: Sequence[tuple[Path, bool]],
+    apart: bool,
 ) -> tuple[str, dict[str, object]]:
     """The functions, and the globals that they use.
 
     shape: what is returned, as "{value}, {gradients[0]}".  written: the leaves of the arguments that are put
-    back, each with whether its contents are written (an array) or the field is assigned.
+    back, each with whether its contents are written (an array) or the field is assigned.  apart: whether
+    arguments that overlap have shadows that do not, so that each has its own part of the gradient.
     """
     end = "_"
     while any(name.endswith(end) for name in args):
@@ -58,7 +60,10 @@ def run(
         ]
         shadows = [f"shadows{end}[{k}]" for k in range(len(duplicated))]
         if duplicated:
-            w.line(f"shadows{end} = make_zero{end}(({', '.join(duplicated)},))")
+            zero = f"make_zero{end}"
+            each = "".join(f"{zero}({name}), " for name in duplicated)
+            together = f"{zero}(({', '.join(duplicated)},))"
+            w.line(f"shadows{end} = {f'({each})' if apart else together}")
         w.line(f"bars{end} = pullback{end}({', '.join(['1.0', *shadows])})")
         found = _cotangents(w, argtypes, activities, f"bars{end}", shadows)
         gradients = [found[k] for k in gradient_of]

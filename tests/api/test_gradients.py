@@ -151,6 +151,20 @@ def test_overlapping_arguments() -> None:
     assert x.tolist() == [2.0, 5.0]
 
 
+@njit
+def parts_in_njit(x):
+    return dot_parts(x, x)
+
+
+dot_parts = ad.grad(p.dot, wrt=(0, 1))
+
+
+def test_overlapping_arguments_that_are_only_read_have_each_its_part() -> None:
+    x = np.array([2.0, 3.0])
+    for x_bar, y_bar in (dot_parts(x, x), parts_in_njit(x), ad.vjp(p.dot, x, x)[1]()):
+        assert np.allclose(x_bar, x**2) and np.allclose(y_bar, 2 * x**2)
+
+
 def of_dispatcher(x):
     return x * x
 

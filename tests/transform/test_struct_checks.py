@@ -76,8 +76,9 @@ def test_an_object_given_twice_is_read() -> None:
     pullback(1.0, a, b)
     assert a.c == b.c == 10.0 and a.h.tolist() == b.h.tolist() == [0.0, 25.0]
     assert ad.grad(product)(s, s).c == 10.0
-    for call in (lambda: pullback(1.0, a, a), lambda: ad.grad(product, wrt=("s", "t"))(s, s)):
-        with pytest.raises(ad.ShadowError, match="the shadows of 's' and 't' are one object"):
-            call()
+    with pytest.raises(ad.ShadowError, match="the shadows of 's' and 't' are one object"):
+        pullback(1.0, a, a)
+    s_bar, t_bar = ad.grad(product, wrt=("s", "t"))(s, s)
+    assert s_bar.c == t_bar.c == 10.0 and s_bar.h[1] == 0.0 and t_bar.h[1] == 25.0
     s_bar, t_bar = ad.grad(product, wrt=("s", "t"))(s, cell(7.0))
     assert s_bar.c == 14.0 and t_bar.c == 10.0
