@@ -205,5 +205,5 @@ def operand_of(
     if need.kind in ("out", "d_out"):
         if rule.overwrites is not None and rule.overwrites < len(call.args):
             return call.args[rule.overwrites]
-        return call.outs[0]
+        return call.outs[need.index]
     return dict(call.static).get(need.name)

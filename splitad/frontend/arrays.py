@@ -35,9 +35,9 @@ from splitad.frontend.indexing import (
 )
 from splitad.frontend.joining import JOINS
 from splitad.frontend.reductions import REDUCTIONS, size_of
-from splitad.frontend.values import NONE, PyVal, TupleVal, is_none
+from splitad.frontend.values import NONE, ListVal, PyVal, TupleVal, is_none
 from splitad.ir import nodes as ir
-from splitad.ir.types import signature
+from splitad.ir.types import signature, unify
 
 __all__ = [
     "ArrayContext",
@@ -452,11 +452,13 @@ def _rule_call(
         (static if name in rule.static else given)[name] = value
     if len(args) > len(rule.params) + len(rule.static) or set(given) - set(rule.params):
         ctx.refuse(f"This form of {rule.name} is not supported.")
-    operands = [materialize(ctx, given[name]) for name in rule.params if name in given]
+    if any(name not in given for name in rule.params[: len(given)]):  # they are passed by position
+        ctx.refuse(f"This form of {rule.name} is not supported.", "Pass its arguments by position.")
+    operands = [_operand(ctx, given[name]) for name in rule.params if name in given]
     if not all(is_array(arg) or is_scalar(arg) for arg in operands):
         ctx.refuse(f"{rule.name} with an argument that is neither an array nor a number.")
     for name, value in static.items():
-        if not isinstance(value, ir.Lit):
+        if not isinstance(value, ir.Lit):  # a number, a string or None
             ctx.refuse(f"The argument {name} of {rule.name} must be a constant.")
     kinds = tuple(types.unliteral(arg.type) for arg in operands)
     wrong = rule.accepts(kinds, {name: value.value for name, value in static.items()})
@@ -471,13 +473,29 @@ def _rule_call(
     for out in outs:
         if is_array(out):
             ctx.origins.fresh(out)
+    if isinstance(result_type, types.BaseTuple):
+        return TupleVal(outs[: len(result_type)], result_type)
     return outs[0] if outs else NONE
+
+
+def _operand(ctx: ArrayContext, value: Any) -> Any:
+    """An argument of a rule: a tuple or list of numbers becomes an array, as NumPy makes one of it."""
+    if isinstance(value, (TupleVal, ListVal)) and value.items and all(map(is_scalar, value.items)):
+        kind = unify([item.type for item in value.items])
+        if kind is not None:
+            return MAKERS[np.array](ctx, [value], {}, types.Array(kind, 1, "C"))
+    return materialize(ctx, value)
 
 
 def _outs(
     ctx: ArrayContext, rule: Any, kinds: tuple[types.Type, ...], result_type: types.Type
 ) -> tuple[ir.Var, ...]:
     """The result, then what the rule's own forward returns beside it."""
+    if rule.forward is None and isinstance(result_type, types.BaseTuple):
+        if len(result_type) == 1:
+            ctx.refuse(f"{rule.name} of a one-dimensional array, which returns a tuple of one.")
+        items = rule.results or [f"{rule.name}_{k}" for k in range(len(result_type))]
+        return tuple(ctx.b.fresh(n, t) for n, t in zip(items, result_type, strict=True))
     if rule.forward is None:
         return (ctx.b.fresh(rule.name, types.unliteral(result_type)),)
     found = signature(ctx.rules.jitted_forward(rule), kinds)

@@ -23,7 +23,7 @@ class Need:
     """A parameter of a pullback.
 
     kind "contents", "shape", "shadow": of argument `index`; "out", "d_out": of the result;
-    "residual": `index` into ArrayCall.outs; "static": the static argument `name`.
+    "residual": `index` into ArrayCall.outs, as for "out" and "d_out"; "static": the argument `name`.
     """
 
     kind: Literal["contents", "shape", "shadow", "out", "d_out", "residual", "static"]
@@ -66,10 +66,14 @@ class ArrayRule:
     residual: tuple[str, ...]
     static: tuple[str, ...]
     check: Check | None
+    results: tuple[str, ...] = ()
+    optional: int = 0
 
     @property
     def reads(self) -> tuple[int, ...]:
-        """Positions of the arguments whose contents the function reads."""
+        """Positions of the arguments in whose contents the results have a derivative."""
+        if not self.call:
+            return ()
         return tuple(i for i in range(len(self.params)) if i != self.overwrites)
 
     @property
@@ -95,7 +99,7 @@ class ArrayRule:
 
     def accepts(self, argtypes: Sequence[types.Type], static: Mapping[str, Any]) -> str | None:
         """None, or why the rule cannot handle these argument types and static arguments."""
-        fewest = len(self.params) - (self.overwrites is not None)
+        fewest = len(self.params) - max(self.optional, self.overwrites is not None)
         if not fewest <= len(argtypes) <= len(self.params):
             return f"{self.name} takes ({', '.join(self.params)}), not {len(argtypes)} arguments"
         for name in static:
@@ -110,32 +114,44 @@ def parameters(
     names: tuple[str, ...],
     residual: tuple[str, ...],
     static: tuple[str, ...],
+    results: tuple[str, ...] = (),
 ) -> tuple[Need, ...]:
     """What each parameter of a pullback stands for."""
     call = tuple(
-        _need(rule, p, names, residual, static)
+        _need(rule, p, names, residual, static, results)
         for p in inspect.signature(getattr(pullback, "py_func", pullback)).parameters
     )
     if not any(n.kind == "d_out" for n in call):
-        raise RuleError(f"rule {rule}: its pullback has no parameter d_out")
+        raise RuleError(
+            f"rule {rule}: its pullback has no parameter d_{results[0] if results else 'out'}"
+        )
     if not any(n.kind == "shadow" for n in call):
         raise RuleError(f"rule {rule}: its pullback adds into no argument (d_{names[0]}, say)")
     return call
 
 
 def _need(
-    rule: str, p: str, names: tuple[str, ...], residual: tuple[str, ...], static: tuple[str, ...]
+    rule: str,
+    p: str,
+    names: tuple[str, ...],
+    residual: tuple[str, ...],
+    static: tuple[str, ...],
+    results: tuple[str, ...],
 ) -> Need:
     """What parameter p of a pullback stands for."""
-    if p == "d_out":
+    if p == "d_out" and not results:
         return Need("d_out", p, 0)
+    if p in results:
+        return Need("out", p, results.index(p))
+    if p.startswith("d_") and p[2:] in results:
+        return Need("d_out", p, results.index(p[2:]))
     if p in residual:
-        return Need("residual", p, 1 + residual.index(p))
+        return Need("residual", p, max(1, len(results)) + residual.index(p))
     if p in static:
         return Need("static", p, static.index(p))
     if p in names:
         return Need("contents", p, names.index(p))
-    if p == "out":
+    if p == "out" and not results:
         return Need("out", p, 0)
     if p.startswith("d_") and p[2:] in names:
         return Need("shadow", p, names.index(p[2:]))

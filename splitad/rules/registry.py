@@ -49,6 +49,9 @@ passes None for a).  `overwrites=2`: if the call has an argument at position 2, 
 of it, whatever it held, and returns it (`np.dot(a, b, out)`); `ArrayCall.outs` is then empty, `d_out` is
 that argument's shadow, `out` its contents after the call, and the consumer fills that shadow with zeros
 after the pullback.  Without `overwrites` no argument is written, and results alias nothing.
+Of a function that returns a tuple, `results="w v"` names the items; then `w` is the contents of the first and
+`d_w` its cotangent (None where it has none), in place of `out` and `d_out`.  Items of integers are named too.
+`optional=1`: the last argument may be left out.  `array_zero` registers a function without a derivative.
 With `forward=`, that function is called in the forward instead of the user's: it takes the same arguments
 and returns `(result, *residuals)`; they are `ArrayCall.outs`, in this order.
 """
@@ -73,8 +76,8 @@ from splitad.rules.texts import Adjoint, Partial, RuleError, partial
 
 __all__ = [
     "Adjoint", "ArrayRule", "Need", "Partial", "RuleError", "ScalarRule", "array", "array_rule",
-    "array_rules", "jitted", "jitted_forward", "linear", "refusal", "refuse", "scalar", "scalar_rule",
-    "scalar_rules", "zero",
+    "array_rules", "array_zero", "jitted", "jitted_forward", "linear", "refusal", "refuse", "scalar",
+    "scalar_rule", "scalar_rules", "zero",
 ]  # fmt: skip
 
 Fn = Callable[..., Any]
@@ -224,6 +227,8 @@ def array(
     residual: str = "",
     static: str = "",
     check: Check | None = None,
+    results: str = "",
+    optional: int = 0,
 ) -> ArrayRule:
     """Register a rule for a function of arrays; see the module's docstring.
 
@@ -231,24 +236,66 @@ def array(
     None where they can.
     """
     names, extra, fixed = tuple(params.split()), tuple(residual.split()), tuple(static.split())
-    _check_params(name, names + extra + fixed)
+    parts = tuple(results.split())
+    _check_params(name, names + extra + fixed + parts)
     if overwrites is not None and overwrites != len(names) - 1:
         raise RuleError(f"rule {name}: only the last argument can be one that is overwritten")
     if bool(extra) and forward is None:
         raise RuleError(f"rule {name}: a residual needs a forward= that returns it")
-    call = parameters(name, pullback, names, extra, fixed)
+    call = parameters(name, pullback, names, extra, fixed, parts)
     uses = {k: tuple(v.split()) for k, v in (needed_by or {}).items()}
     for key, by in uses.items():
         if key not in {n.name for n in call} or not set(by) <= set(names):
             raise RuleError(
                 f"rule {name}: needed_by names {key!r}: {' '.join(by)!r}, which are not its own"
             )
-    rule = ArrayRule(
-        name, tuple(primals), names, pullback, call, uses, overwrites, forward, extra, fixed, check
+    return _add_array(
+        ArrayRule(
+            name, tuple(primals), names, pullback, call, uses, overwrites, forward, extra, fixed,
+            check, parts, optional,
+        )
+    )  # fmt: skip
+
+
+def array_zero(
+    name: str,
+    primals: Sequence[Fn],
+    params: str = "a",
+    *,
+    static: str = "",
+    optional: int = 0,
+    check: Check | None = None,
+) -> ArrayRule:
+    """Register a function of arrays without a derivative: of integers, or locally constant."""
+    names, fixed = tuple(params.split()), tuple(static.split())
+    _check_params(name, names + fixed)
+    return _add_array(
+        ArrayRule(
+            name,
+            tuple(primals),
+            names,
+            _nothing,
+            (),
+            {},
+            None,
+            None,
+            (),
+            fixed,
+            check,
+            (),
+            optional,
+        )
     )
-    _check_primals(name, rule.primals)
+
+
+def _nothing() -> None:
+    """The pullback of what has no derivative; it is never called."""
+
+
+def _add_array(rule: ArrayRule) -> ArrayRule:
+    _check_primals(rule.name, rule.primals)
     for fn in rule.primals:
-        _check_new(name, fn, _array)
+        _check_new(rule.name, fn, _array)
     _array.update(dict.fromkeys(rule.primals, rule))
     return rule
 

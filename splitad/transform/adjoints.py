@@ -49,7 +49,7 @@ def adjoint(r: Reversal, stmt: ir.Stmt, scope: Scope, additions: Additions) -> N
     elif isinstance(stmt, ir.ArrayCall) and isinstance(stmt.fn, RecursiveFunction):
         _recursive(r, stmt, stmt.fn, scope)
     elif isinstance(stmt, ir.ArrayCall):
-        if not stmt.outs or is_array(stmt.outs[0]) or stmt.outs[0] in r.cotangents.begun:
+        if not stmt.outs or any(_has_cotangent(r, out) for out in _results(stmt)):
             _call(r, stmt, scope)
 
 
@@ -168,6 +168,10 @@ def _argument(r: Reversal, call: ir.ArrayCall, rule: ArrayRule, need: Need) -> s
         if array and isinstance(value, ir.Var):
             return r.tape.contents(call, value)
         return operand(r.w, value)
+    if need.kind == "d_out" and rule.results:
+        if not active:
+            return "None"
+        return shadow_name(value) if array else r.cotangents.text(value)
     if need.kind == "d_out":
         return shadow_name(value) if array else r.cotangents.name(value)
     if not active:
