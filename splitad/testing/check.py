@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -62,9 +63,14 @@ def check_vjp(
         from splitad import api
 
         forward = api.split(f, *(activities or ()), **options)
+    plain = f if hasattr(f, "py_func") else numba.njit(f)
+    at = _position_of_rest(f)
+    if at is not None:  # *rest is one argument, a tuple
+        args = (*args[:at], args[at:])
+        plain, forward = _spread(plain), _spread(forward)
     case = Case(
         name=getattr(f, "__name__", str(f)),
-        plain=f if hasattr(f, "py_func") else numba.njit(f),
+        plain=plain,
         forward=forward,
         args=args,
         kinds=activity_names(args, activities),
@@ -86,6 +92,17 @@ def check_vjp(
     if leaks:
         check_leaks(case)
     return report
+
+
+def _position_of_rest(f: Callable[..., Any]) -> int | None:
+    """Where f has a parameter ``*rest``."""
+    parameters = inspect.signature(getattr(f, "py_func", f)).parameters.values()
+    found = [k for k, p in enumerate(parameters) if p.kind is inspect.Parameter.VAR_POSITIONAL]
+    return found[0] if found else None
+
+
+def _spread(f: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *args: f(*args[:-1], *args[-1])
 
 
 def _check_apart(case: Case, tape: Any, other: Any, seed: int) -> None:

@@ -47,3 +47,13 @@ def test_a_right_pair_passes() -> None:
 def test_faults_are_found(fault: str, message: str) -> None:
     with pytest.raises(AssertionError, match=message):
         check(fault)
+
+
+def test_arguments_in_a_star_are_one_argument() -> None:
+    def product(first: float, *rest: float) -> float:
+        out = first
+        for each in rest:
+            out *= each
+        return out
+
+    check_vjp(product, 2.0, 3.0, 5.0)
