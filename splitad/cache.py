@@ -96,7 +96,7 @@ class CompiledPair:
                 found.append((leaf.path, False))
             if leaf.exit != leaf.var:
                 found.append((leaf.path, True))
-        changed = (each for each in facts.fn.lists if is_written(facts.fn, each))
+        changed = (each for each in facts.fn.lists if is_written(facts, each))
         found += [((each.position,), False) for each in changed]
         return tuple(found)
 

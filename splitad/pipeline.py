@@ -98,7 +98,9 @@ def _build(
         leaf.var
         for leaf in fn.leaves
         if activities[leaf.path[0]] != "const" and is_differentiable(leaf.var.type)  # type: ignore[index]
-    ) | {each.var for each in lists.duplicated(fn, activities)}
+    )
+    wanted |= {each.var for each in lists.duplicated(fn, activities)}
+    wanted |= {each.param for each in lists.duplicated_arrays(fn, activities)}
     _check("lower", fn)
     # smaller code to differentiate is smaller code twice over: values shared, invariants out of loops
     fn = _check(

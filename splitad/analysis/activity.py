@@ -65,6 +65,9 @@ def activity(
     varied = _Marks(memory)
     for var in wanted:
         varied.add(var)
+    for each in fn.lists:
+        if each.param in wanted:
+            varied.roots |= _root_of(each, memory)
     _fixpoint(flows, varied, forward=True)
     for stmt in walk(fn.body):
         if isinstance(stmt, ir.Impure) and any(arg in varied for arg in stmt.args):
@@ -87,9 +90,18 @@ def activity(
     for each in fn.lists:
         if each.var in wanted:
             useful.add(each.exit)
+        elif each.param in wanted:
+            useful.roots |= _root_of(each, memory)
     _fixpoint(flows, useful, forward=False)
     return Activity(
         frozenset(varied.scalars & useful.scalars), frozenset(varied.roots & useful.roots), memory
+    )
+
+
+def _root_of(each: ir.ListArg, memory: Memory) -> frozenset[Root]:
+    """The memory of the arrays in a list argument."""
+    return frozenset(
+        root for root in memory.escaping if root in (("arg", None), ("arg", each.param))
     )
 
 

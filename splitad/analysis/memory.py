@@ -110,6 +110,10 @@ def memory(
             elif isinstance(stmt, ir.Refer):
                 key = kind_of(stmt)
                 listed[key] = listed.get(key, frozenset()) | get(stmt.array)
+            elif isinstance(stmt, ir.ListArrays):
+                roots[stmt.outs[0]] = frozenset([("new", stmt.outs[0])])
+                own = list_root(stmt.obj, args_alias)
+                listed[stmt.kind] = listed.get(stmt.kind, frozenset()) | {own}
             elif isinstance(stmt, ir.Deref):
                 roots[stmt.outs[0]] = listed.get(kind_of(stmt), frozenset())
             elif isinstance(stmt, ir.ArrayCall):
@@ -169,12 +173,18 @@ def memory(
     reachable = [leaf.exit for leaf in fn.leaves] + [leaf.var for leaf in fn.leaves]
     reachable += list(tree_leaves(fn.result))
     escaping = frozenset().union(*(facts.base_roots(a) for a in reachable if is_array(a)))
+    escaping |= {list_root(each.param, args_alias) for each in fn.lists if each.kind is not None}
     return Memory(roots, slots, tuple(writes), escaping, where)
 
 
-def kind_of(stmt: ir.Refer | ir.Deref) -> object:
+def list_root(argument: ir.Var, args_alias: bool) -> Root:
+    """The memory of all arrays in a list argument."""
+    return ("arg", None if args_alias else argument)
+
+
+def kind_of(stmt: ir.Refer | ir.Deref | ir.ListArrays) -> types.Array:
     """What a Refer and a Deref share where they may be of one array."""
-    return stmt.kind if isinstance(stmt, ir.Refer) else stmt.outs[0].type
+    return stmt.outs[0].type if isinstance(stmt, ir.Deref) else stmt.kind
 
 
 def tree_leaves(tree: ir.Tree) -> Iterator[ir.Operand]:

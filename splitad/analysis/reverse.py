@@ -163,6 +163,9 @@ def reverse(
     for each in lists:
         shadow(each.var)
         shadow(each.exit)
+    for stmt in fn.body.stmts:
+        if isinstance(stmt, ir.ListArrays) and len(stmt.outs) > 1:
+            need(stmt.outs[1])
     return Reverse(tuple(values), tuple(contents), frozenset(shadowed))
 
 

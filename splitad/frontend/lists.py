@@ -96,9 +96,14 @@ def from_outside(c: Context, argument: ir.Var) -> tuple[GrowVal, ir.Var]:
     """A list argument, and the array that its items are in now."""
     made = c.new_list(argument.type)
     c.roots[made.oid] = argument
-    kind = types.Array(argument.type.dtype, 1, "C")
+    item = argument.type.dtype
+    arrays = isinstance(item, types.Array)
+    kind = types.Array(types.intp if arrays else item, 1, "C")
     items = c.b.fresh(f"{argument.name}_items", kind)
-    c.b.emit(ir.ListItems(items, argument, loc=c.b.loc))
+    if arrays:
+        c.b.emit(ir.ListArrays((items,), argument, item, loc=c.b.loc))
+    else:
+        c.b.emit(ir.ListItems(items, argument, loc=c.b.loc))
     c.arrays.origins.fresh(items)
     c.heap[(made.oid, "data0")] = items
     c.heap[(made.oid, "len")] = c.arrays.shapes.dim(items, 0)
@@ -113,6 +118,13 @@ def at_exit(c: Context, owner: GrowVal) -> tuple[ir.Operand, ir.Operand]:
 def _effect(c: Context, owner: GrowVal, kind: str, *args: Value) -> None:
     """The same change of the caller's list."""
     if owner.oid in c.roots:
+        if isinstance(owner.type.dtype, types.Array):
+            name = c.roots[owner.oid].name
+            c.refuse(
+                f"`{name}` is a list of arrays among the arguments: its items cannot be replaced, added "
+                "or removed.",
+                "Write into its arrays (xs[k][:] = ...), or make the list in the function.",
+            )
         operands = tuple(slot for arg in args for slot in merge.slots(arg))
         c.b.emit(ir.ListOp(c.roots[owner.oid], kind, operands, loc=c.b.loc))
 

@@ -26,6 +26,14 @@ def is_list_of_numbers(type: types.Type) -> bool:
     return isinstance(type, LISTS) and isinstance(type.dtype, (types.Number, types.Boolean))
 
 
+def is_list_of_arrays(type: types.Type) -> bool:
+    """Of arrays that can be written."""
+    if not isinstance(type, LISTS) or not isinstance(type.dtype, types.Array):
+        return False
+    item = type.dtype
+    return item == types.Array(item.dtype, item.ndim, item.layout)
+
+
 def check(c: Context, stmt: ast.stmt) -> None:
     """Refuses a statement that uses what splitad does not look into."""
     if not c.has_opaque:
@@ -51,14 +59,14 @@ def names(c: Context, used: Iterable[str | None]) -> None:
 def refuse(c: Context, value: OpaqueVal) -> None:
     known = f"`{value.name}`" if value.name else "This"
     if isinstance(value.type, LISTS):
-        if is_list_of_numbers(value.type):
+        if is_list_of_numbers(value.type) or is_list_of_arrays(value.type):
             c.refuse(
                 f"{known} is a list ({value.type}) within another argument, which is not supported.",
                 "Pass the list as an argument of its own, or use an array in its place.",
             )
         c.refuse(
-            f"{known} is a list ({value.type}): of the lists in the arguments those of numbers are "
-            "supported.",
+            f"{known} is a list ({value.type}): of the lists in the arguments those of numbers and "
+            "of arrays are supported.",
             "Pass an array, or a tuple of arrays; or make the list in the function.",
         )
     c.refuse(

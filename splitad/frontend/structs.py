@@ -71,7 +71,8 @@ class Entry:
         fields = struct_fields(type)
         if fields is not None:
             return self.struct(var, fields, path)
-        if opaque.is_list_of_numbers(type) and len(path) == 1:
+        followed = opaque.is_list_of_numbers(type) or opaque.is_list_of_arrays(type)
+        if followed and len(path) == 1:
             return self.list(var, path[0])
         if isinstance(type, types.UnicodeType):
             return var
@@ -131,7 +132,9 @@ class Entry:
         """Every list, with the array of its items at entry and at exit."""
         for position, made, items in self.lists:
             end, length = (items, self.c.b.intp(0)) if self.c.dead else lists.at_exit(self.c, made)
-            yield ir.ListArg(position, self.c.roots[made.oid], items, end, length)
+            item = made.type.dtype
+            kind = item if isinstance(item, types.Array) else None
+            yield ir.ListArg(position, self.c.roots[made.oid], items, end, length, kind)
 
     def _at_exit(self, path: tuple[int | str, ...], field: tuple[int, str]) -> ir.Operand:
         value = self.c.heap[field]

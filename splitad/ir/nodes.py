@@ -265,6 +265,17 @@ class ListItems(Node):
 
 
 @dataclass(frozen=True)
+class ListArrays(Node):
+    """``outs[0]``: a new array of numbers, by which Deref finds the arrays in obj, a list argument; at
+    entry only.  outs[1]: what identifies the first of them; the others follow.
+    """
+
+    outs: tuple[Var, ...]
+    obj: Var
+    kind: types.Array
+
+
+@dataclass(frozen=True)
 class ListOp(Node):
     """A change of a list argument, the side effect alone: what f reads is in arrays of its own.
 
@@ -341,8 +352,8 @@ class Print(Node):
 
 
 Stmt = Union[
-    Prim, Cast, Impure, Dim, Stride, Distance, Load, Store, View, Alloc, ArrayCall, Refer, Deref, GetField, TupleGet,
-    SetField, ListItems, ListOp, For, While, If, Raise, Print,
+    Prim, Cast, Impure, Dim, Stride, Distance, Load, Store, View, Alloc, ArrayCall, Refer, Deref,
+    GetField, TupleGet, SetField, ListItems, ListArrays, ListOp, For, While, If, Raise, Print,
 ]  # fmt: skip
 
 
@@ -368,7 +379,8 @@ class ListArg:
     """A list argument.  f works on arrays: the first holds the items at entry.
 
     position: of the argument, which is param.  var: the array at entry.  exit: the array at exit; its
-    first `length` elements are the list's items then.
+    first `length` elements are the list's items then.  kind: the type of the items, where they are arrays;
+    then the list's own items stay the same.
     """
 
     position: int
@@ -376,6 +388,7 @@ class ListArg:
     var: Var
     exit: Operand
     length: Operand
+    kind: types.Array | None = None
 
 
 Tree = Union[None, Var, Lit, "TupleTree"]

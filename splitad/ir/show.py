@@ -148,6 +148,8 @@ def _head(stmt: ir.Stmt) -> str:
             return f"{stmt.out.name} = refer {_list((stmt.array, *stmt.marks))}"
         case ir.Deref():
             return f"{', '.join(out.name for out in stmt.outs)} = deref {_use(stmt.ref)}"
+        case ir.ListArrays():
+            return f"{', '.join(out.name for out in stmt.outs)} = arrays {_use(stmt.obj)}"
         case ir.ListItems():
             return f"{stmt.out.name} = items {_use(stmt.obj)}"
         case ir.ListOp():

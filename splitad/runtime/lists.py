@@ -15,6 +15,8 @@ from numba.extending import overload
 from numba.np.numpy_support import as_dtype
 from numba.typed.listobject import new_list
 
+from splitad.runtime.boundary import note_overlaps_itself, overlap, stack_note
+from splitad.runtime.shadow_table import table_set
 from splitad.runtime.zero_parts import identity
 
 LISTS = (types.List, types.ListType)
@@ -57,6 +59,22 @@ def refer(listed: Any, marks: Any, array: Any, its: Any) -> int:
 
 
 @njit
+def refer_all(listed: Any, marks: Any, arrays: Any, first: int) -> Any:
+    """Keep all arrays of a list, identified by first, first + 1, ...; their numbers."""
+    numbers = np.empty(len(arrays), np.int64)
+    for k in range(len(arrays)):
+        numbers[k] = refer(listed, marks, arrays[k], (first + k,))
+    return numbers
+
+
+@njit
+def set_shadows(table: Any, first: int, shadows: Any) -> None:
+    """The shadows of arrays that are identified so."""
+    for k in range(len(shadows)):
+        table_set(table, first + k, shadows[k])
+
+
+@njit
 def take_items(shadow: Any, items: Any) -> None:
     """Add what a list holds to the first elements of an array."""
     for k in range(len(shadow)):
@@ -80,6 +98,99 @@ def put_items(shadow: Any, items: Any) -> None:
         shadow[k] = items[k]
     for k in range(held, len(items)):
         shadow.append(items[k])
+
+
+# ---- lists of arrays -----------------------------------------------------------------------------------
+
+
+def typed_copy(xs: Any) -> Any:
+    """A typed list with the same arrays."""
+    raise NotImplementedError
+
+
+@overload(typed_copy, strict=False)
+def _typed_copy(xs: Any) -> Any:
+    item = xs.dtype
+
+    def impl(xs: Any) -> Any:
+        made = new_list(item)
+        for k in range(len(xs)):
+            made.append(xs[k])
+        return made
+
+    return impl
+
+
+@njit
+def plain_copy(xs: Any) -> Any:
+    """A list that is not typed, with the same arrays."""
+    return [x for x in xs]  # noqa: C416
+
+
+def deep_copy(value: Any) -> Any:
+    """A copy of an array, of a list of numbers, or of a list and the arrays in it."""
+    return value.copy()
+
+
+@overload(deep_copy, strict=False)
+def _deep_copy(value: Any) -> Any:
+    if not isinstance(value, LISTS) or not isinstance(value.dtype, types.Array):
+        return lambda value: value.copy()
+
+    def impl(value: Any) -> Any:
+        made = value.copy()
+        for k in range(len(made)):
+            made[k] = made[k].copy()
+        return made
+
+    return impl
+
+
+@njit
+def overlaps_itself(xs: Any) -> bool:
+    """Whether two arrays in a list share memory, or two elements of one."""
+    for k in range(len(xs)):
+        if note_overlaps_itself(stack_note(xs[k])):
+            return True
+        for j in range(k):
+            if overlap(xs[k], xs[j]):
+                return True
+    return False
+
+
+@njit
+def meets_array(xs: Any, array: Any) -> bool:
+    """Whether an array in a list shares memory with another one."""
+    for k in range(len(xs)):
+        if overlap(xs[k], array):
+            return True
+    return False
+
+
+@njit
+def meets_list(xs: Any, ys: Any) -> bool:
+    for k in range(len(ys)):
+        if meets_array(xs, ys[k]):
+            return True
+    return False
+
+
+WRONG_SHAPE, TOUCHING = 1, 2
+
+
+@njit
+def shadow_fault(shadow: Any, xs: Any) -> int:
+    """What is wrong with the shadow of a list of arrays, which is as long as it is."""
+    for k in range(len(xs)):
+        if shadow[k].shape != xs[k].shape:
+            return WRONG_SHAPE
+        for j in range(k):
+            if overlap(shadow[k], shadow[j]) and not overlap(xs[k], xs[j]):
+                return TOUCHING
+    return 0
+
+
+# ---- zeros ---------------------------------------------------------------------------------------------
 
 
 @cache

@@ -17,6 +17,13 @@ def put_back(array: Any, contents: Any) -> None:
 
 @overload(put_back, strict=False)
 def _put_back(array: Any, contents: Any) -> Any:
+    if isinstance(array, LISTS) and isinstance(array.dtype, types.Array):
+
+        def impl(array: Any, contents: Any) -> None:
+            for k in range(len(array)):
+                put_back(array[k], contents[k])
+
+        return impl
     if isinstance(array, LISTS):
         return lambda array, contents: put_items(array, contents)
     if not isinstance(array, types.Array):

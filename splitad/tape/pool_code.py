@@ -1,5 +1,4 @@
-"""The machine code of the pool: what pool.py says, written with llvmlite's builder.
-"""
+"""The machine code of the pool: what pool.py says, written with llvmlite's builder."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ from splitad.transform.identity import fresh_id
 from splitad.transform.loops import LoopText
 from splitad.transform.operands import assign, result_text, typed
 
-_TAKES_APART = (ir.GetField, ir.TupleGet, ir.Dim, ir.Stride, ir.ListItems)
+_TAKES_APART = (ir.GetField, ir.TupleGet, ir.Dim, ir.Stride, ir.ListItems, ir.ListArrays)
 WHILE_CHUNK = 1024  # iterations of a `while` that are reserved at a time
 
 
@@ -67,7 +67,8 @@ class _Augment:
         self.held = Held(facts.fn, facts.where) if facts.limited else None
         self.now: tuple[ir.Stmt, Scope] | None = None  # the statement that is being written
         self.draws_ids = any(
-            isinstance(s, ir.Impure) and s.fn is fresh_id for s in facts.where.definition.values()
+            (isinstance(s, ir.Impure) and s.fn is fresh_id) or isinstance(s, ir.ListArrays)
+            for s in facts.where.definition.values()
         )
 
     # ---- the function -----------------------------------------------------------------------------
@@ -100,7 +101,7 @@ class _Augment:
         # the arguments' arrays are kept too, so that a shadow in their memory can be told from a shadow
         # in memory that was theirs
         held = [operand(w, leaf.exit) for leaf in fn.leaves if leaf.var in self.layout.notes]
-        held += lists.held(self.facts)
+        held += lists.held(self.facts, w)
         kept, own = ("".join(name + ", " for name in names) for names in (refs, held))
         w.line(f"return {result}, (({kept}), ({own}))")
 
@@ -182,7 +183,7 @@ class _Augment:
             self.while_loop(stmt, scope)
         elif isinstance(stmt, ir.If):
             self.branch(stmt, scope)
-        elif isinstance(stmt, (ir.ListItems, ir.ListOp, ir.Refer, ir.Deref)):
+        elif isinstance(stmt, lists.STATEMENTS):
             for made in lists.statement(self.w, stmt):
                 self.save(made, scope)
         elif isinstance(stmt, ir.Raise):

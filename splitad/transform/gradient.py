@@ -9,7 +9,7 @@ For grad(f, wrt=("u", "nu")) of f(u, nu, s), which writes u and assigns the fiel
         return (shadows_[0], bars_[0],)
 
     def save(u, nu, s):
-        return ((u, u.copy()), (s, s.t),)
+        return ((u, deep_copy_(u)), (s, s.t),)
 
     def restore(saved_, u, nu, s):
         put_back_(saved_[0][0], saved_[0][1])
@@ -26,6 +26,7 @@ from numba import types
 
 from splitad.codegen.writer import Writer
 from splitad.ir.activities import Activity, is_real_or_complex
+from splitad.runtime.lists import deep_copy
 from splitad.runtime.state import put_back
 from splitad.runtime.zero import make_zero
 
@@ -51,7 +52,14 @@ def run(
     end = "_"
     while any(name.endswith(end) for name in args):
         end += "_"
-    w = Writer({"forward" + end: forward, "make_zero" + end: make_zero, "put_back" + end: put_back})
+    w = Writer(
+        {
+            "forward" + end: forward,
+            "make_zero" + end: make_zero,
+            "put_back" + end: put_back,
+            "deep_copy" + end: deep_copy,
+        }
+    )
     listed = ", ".join(args)
     with w.indented(f"def gradient({listed}):"):
         w.line(f"value{end}, pullback{end} = forward{end}({listed})")
@@ -124,7 +132,11 @@ def _restoring(
         pairs = []
         for path, assigned in written:
             leaf = _reach(path, args)
-            kept = f"{_reach(path[:-1], args)}, {leaf}" if assigned else f"{leaf}, {leaf}.copy()"
+            kept = (
+                f"{_reach(path[:-1], args)}, {leaf}"
+                if assigned
+                else f"{leaf}, deep_copy{end}({leaf})"
+            )
             pairs.append(f"({kept}), ")
         w.line(f"return ({''.join(pairs)})")
     w.line("")

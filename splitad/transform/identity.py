@@ -138,6 +138,8 @@ class _Pass:
             if isinstance(stmt, ir.Deref) and self._chosen(stmt.outs[0]):
                 self.deref(stmt)
                 return
+            if isinstance(stmt, ir.ListArrays) and stmt.kind in self.listed:
+                stmt = self.list_argument(stmt)
             if isinstance(stmt, ir.Refer) and kind_of(stmt) in self.listed:
                 stmt = replace(stmt, marks=self.of(stmt.array, stmt.loc))
             self.b.emit(stmt)
@@ -155,6 +157,16 @@ class _Pass:
                 if self._chosen(out):
                     self.new(out)
         self.size_up(walk_outs(stmt))
+
+    def list_argument(self, stmt: ir.ListArrays) -> ir.ListArrays:
+        if self.by_place:
+            raise UnsupportedError(
+                f"'{stmt.obj.name}' is a list of arrays, and control flow or a list chooses views here",
+                next((self.views[v].loc for v in self.needed if v in self.views), stmt.loc),
+                "Copy the view first (x = x[1:].copy()).",
+            )
+        first = self.b.fresh("id_" + stmt.obj.name, types.intp)
+        return replace(stmt, outs=(*stmt.outs, first))
 
     def deref(self, stmt: ir.Deref) -> None:
         """An array from a list: its marks are kept in the list too."""
@@ -335,6 +347,8 @@ def _choices(
         if isinstance(stmt, ir.Deref):
             found.setdefault(kind_of(stmt), []).append(stmt.outs[0])
     for stmt in walk(fn.body):
+        if isinstance(stmt, ir.ListArrays) and stmt.kind in found:
+            yield tuple(found[stmt.kind]), (), stmt.loc
         if isinstance(stmt, ir.Refer) and kind_of(stmt) in found:
             yield tuple(found[kind_of(stmt)]), (stmt.array,), stmt.loc
         if isinstance(stmt, (ir.For, ir.While)):

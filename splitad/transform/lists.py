@@ -24,18 +24,19 @@ from collections.abc import Iterator
 from numba import types
 
 from splitad.analysis.activity import is_differentiable
-from splitad.analysis.memory import kind_of
+from splitad.analysis.memory import is_array, kind_of, list_root
 from splitad.codegen.python import operand, zero
 from splitad.codegen.writer import Writer, identifier
-from splitad.errors import AliasingError, ShadowError
+from splitad.errors import AliasingError, ShadowError, UnsupportedError
 from splitad.ir import nodes as ir
 from splitad.ir.walk import outs, walk
 from splitad.rules.spelling import unique_number
 from splitad.runtime import lists as runtime
 from splitad.tape.ops import column, tape_release
-from splitad.transform.facts import Facts
+from splitad.transform import checks
+from splitad.transform.facts import Facts, activity_of, path_name
 from splitad.transform.operands import typed
-from splitad.transform.shadows import shadow_name
+from splitad.transform.shadows import shadow_name, table_name
 
 
 def duplicated(fn: ir.Function, activities: tuple[str, ...]) -> tuple[ir.ListArg, ...]:
@@ -47,17 +48,37 @@ def duplicated(fn: ir.Function, activities: tuple[str, ...]) -> tuple[ir.ListArg
     )
 
 
-def is_written(fn: ir.Function, each: ir.ListArg) -> bool:
-    """Whether f may change the list."""
-    return any(isinstance(s, ir.ListOp) and s.obj == each.param for s in walk(fn.body))
+def duplicated_arrays(fn: ir.Function, activities: tuple[str, ...]) -> tuple[ir.ListArg, ...]:
+    """Likewise the lists of arrays."""
+    return tuple(
+        each
+        for each in fn.lists
+        if activities[each.position] == "duplicated"
+        and each.kind is not None
+        and is_differentiable(each.kind)
+    )
+
+
+def is_written(facts: Facts, each: ir.ListArg) -> bool:
+    """Whether f may change the list, or an array in it."""
+    if each.kind is not None:
+        memory = facts.active.memory
+        root = list_root(each.param, facts.args_alias)
+        return any(root in memory.base_roots(write.array) for write in memory.writes)
+    return any(isinstance(s, ir.ListOp) and s.obj == each.param for s in walk(facts.fn.body))
 
 
 # ---- the forward ---------------------------------------------------------------------------------------
 
 
+STATEMENTS = (ir.ListItems, ir.ListArrays, ir.ListOp, ir.Refer, ir.Deref)
+Statement = ir.ListItems | ir.ListArrays | ir.ListOp | ir.Refer | ir.Deref
+
+
 def start(fn: ir.Function, w: Writer) -> None:
     """The arrays that lists hold, one collection for each type of them."""
-    used = [stmt for stmt in walk(fn.body) if isinstance(stmt, (ir.Refer, ir.Deref))]
+    kinds = (ir.Refer, ir.Deref, ir.ListArrays)
+    used = [stmt for stmt in walk(fn.body) if isinstance(stmt, kinds)]
     for type in dict.fromkeys(kind_of(stmt) for stmt in used):
         marks = next(marks_of(stmt) for stmt in used if kind_of(stmt) == type)
         name = _collection(w, type)
@@ -65,7 +86,7 @@ def start(fn: ir.Function, w: Writer) -> None:
         w.line(f"{name}_marks = [({'0, ' * max(len(marks), 1)})]")
 
 
-def marks_of(stmt: ir.Refer | ir.Deref) -> tuple[ir.Operand, ...]:
+def marks_of(stmt: ir.Refer | ir.Deref | ir.ListArrays) -> tuple[ir.Operand, ...]:
     return stmt.marks if isinstance(stmt, ir.Refer) else stmt.outs[1:]
 
 
@@ -80,15 +101,24 @@ def _collection(w: Writer, type: types.Array) -> str:
     return f"listed_{str(type.dtype).split('(')[0]}_{type.ndim}d_{type.layout}"
 
 
-def statement(
-    w: Writer, stmt: ir.ListItems | ir.ListOp | ir.Refer | ir.Deref
-) -> tuple[ir.Var, ...]:
+def statement(w: Writer, stmt: Statement) -> tuple[ir.Var, ...]:
     """Write it; what it defines."""
     _write(w, stmt)
     return outs(stmt)
 
 
-def _write(w: Writer, stmt: ir.ListItems | ir.ListOp | ir.Refer | ir.Deref) -> None:
+def _write(w: Writer, stmt: Statement) -> None:
+    if isinstance(stmt, ir.ListArrays):
+        w.use("refer_all", runtime.refer_all)
+        name, given = _collection(w, stmt.kind), operand(w, stmt.obj)
+        first = "-1"
+        if len(stmt.outs) > 1:
+            first = identifier(stmt.outs[1].name)
+            w.line(f"{first} = next_id")
+            w.line(f"next_id += len({given})")
+        made = identifier(stmt.outs[0].name)
+        w.line(f"{made} = refer_all({name}, {name}_marks, {given}, {first})")
+        return
     if isinstance(stmt, ir.Refer):
         w.use("refer", runtime.refer)
         name = _collection(w, stmt.kind)
@@ -117,8 +147,8 @@ def _write(w: Writer, stmt: ir.ListItems | ir.ListOp | ir.Refer | ir.Deref) -> N
 
 def write_argument_checks(facts: Facts, w: Writer) -> None:
     """One list given twice, and changed, would not be changed in the other's array."""
-    for each, other in _pairs(facts.fn.lists):
-        if is_written(facts.fn, each) or is_written(facts.fn, other):
+    for each, other in _pairs(tuple(each for each in facts.fn.lists if each.kind is None)):
+        if is_written(facts, each) or is_written(facts, other):
             w.use("list_id", runtime.list_id)
             w.use("PlainAliasingError", AliasingError)
             w.use("tape_release", tape_release)
@@ -131,6 +161,47 @@ def write_argument_checks(facts: Facts, w: Writer) -> None:
                 )
                 w.line(f"raise PlainAliasingError({reason!r})")
 
+    _check_arrays(facts, w)
+
+
+def _check_arrays(facts: Facts, w: Writer) -> None:
+    """Arrays in lists that overlap others, where one of them is written."""
+    found = [each for each in facts.fn.lists if each.kind is not None]
+    written = {each.param: is_written(facts, each) for each in found}
+    roots = {list_root(each.param, facts.args_alias) for each in found}
+    for leaf in facts.fn.leaves:
+        rebound = is_array(leaf.var) and leaf.exit != leaf.var
+        if rebound and roots & facts.active.memory.base_roots(leaf.exit):
+            raise UnsupportedError(
+                f"'{path_name(facts, leaf.path)}' may be assigned an array of a list argument",
+                facts.fn.loc,
+                "Assign a copy of it (x.copy()).",
+            )
+
+    def refuse(test: str, what: str) -> None:
+        w.use("PlainAliasingError", AliasingError)
+        w.use("tape_release", tape_release)
+        with w.indented(f"if {test}:"):
+            w.line("tape_release(tape)")
+            reason = f"{what} of {facts.fn.name} overlap in memory and are changed"
+            w.line(f"raise PlainAliasingError({reason!r})")
+
+    for k, each in enumerate(found):
+        name = each.param.name
+        if written[each.param]:
+            w.use("overlaps_itself", runtime.overlaps_itself)
+            refuse(f"overlaps_itself({_param(each)})", f"arrays in the list '{name}'")
+        for other in found[:k]:
+            if written[each.param] or written[other.param]:
+                w.use("meets_list", runtime.meets_list)
+                test = f"meets_list({_param(each)}, {_param(other)})"
+                refuse(test, f"arrays in the lists '{other.param.name}' and '{name}'")
+        for leaf in facts.fn.leaves:
+            if is_array(leaf.var) and (written[each.param] or checks.is_written(facts, leaf)):
+                w.use("meets_array", runtime.meets_array)
+                test = f"meets_array({_param(each)}, {identifier(leaf.var.name)})"
+                refuse(test, f"'{path_name(facts, leaf.path)}' and an array in '{name}'")
+
 
 def write_notes(facts: Facts, w: Writer) -> None:
     """At the end: how long each list is, and which."""
@@ -141,9 +212,13 @@ def write_notes(facts: Facts, w: Writer) -> None:
         w.line(f"{_word(w, offset + 8)} = list_id({_param(each)})")
 
 
-def held(facts: Facts) -> list[str]:
+def held(facts: Facts, w: Writer) -> list[str]:
     """What the pullback keeps, so that a shadow that is the list itself can be told."""
-    return [_param(each) for each in _kept(facts)]
+    kept = [_param(each) for each in _kept(facts)]
+    for each in duplicated_arrays(facts.fn, facts.activities):
+        w.use("typed_copy", runtime.typed_copy)
+        kept.append(f"typed_copy({_param(each)})")
+    return kept
 
 
 # ---- the pullback --------------------------------------------------------------------------------------
@@ -154,7 +229,7 @@ def write_shadow_checks(facts: Facts, w: Writer) -> None:
     offsets = dict(zip((each.param for each in facts.fn.lists), facts.layout.lists, strict=True))
     first = len(facts.layout.notes)
     mine = duplicated(facts.fn, facts.activities)
-    for each in mine:
+    for each in (*mine, *duplicated_arrays(facts.fn, facts.activities)):
         w.use("PlainShadowError", ShadowError)
         w.use("list_id", runtime.list_id)
         name = each.param.name
@@ -169,6 +244,7 @@ def write_shadow_checks(facts: Facts, w: Writer) -> None:
                 with w.indented(f"if list_id({_shadow(each)}) == list_id(refs[1][{first + k}]):"):
                     reason = f"the shadow of '{name}' is the list '{other.param.name}' itself"
                     w.line(f"raise PlainShadowError({reason!r})")
+    _check_shadow_arrays(facts, w)
     for each, other in _pairs(mine):
         ids = [_word(w, offsets[x.param] + 8) for x in (each, other)]
         shadows = f"list_id({_shadow(each)}) == list_id({_shadow(other)})"
@@ -179,10 +255,85 @@ def write_shadow_checks(facts: Facts, w: Writer) -> None:
             w.line(f"raise PlainShadowError({reason!r})")
 
 
+def _check_shadow_arrays(facts: Facts, w: Writer) -> None:
+    """The arrays in a list's shadow: their shapes, and what they may not overlap."""
+    mine = duplicated_arrays(facts.fn, facts.activities)
+    leaves = [leaf for leaf in facts.fn.leaves if leaf.var in facts.layout.notes]
+
+    def refuse(test: str, reason: str) -> None:
+        with w.indented(f"if {test}:"):
+            w.line(f"raise PlainShadowError({reason!r})")
+
+    for position, each in enumerate(mine):
+        w.use("shadow_fault", runtime.shadow_fault)
+        w.use("meets_list", runtime.meets_list)
+        w.use("meets_array", runtime.meets_array)
+        shadow, name = _shadow(each), each.param.name
+        own = _held(facts, position)
+        refuse(
+            f"shadow_fault({shadow}, {own}) == {runtime.WRONG_SHAPE}",
+            f"an array in the shadow of '{name}' has another shape than the one in '{name}' had",
+        )
+        refuse(
+            f"shadow_fault({shadow}, {own}) == {runtime.TOUCHING}",
+            f"arrays in the shadow of '{name}' overlap in memory, but those in '{name}' did not",
+        )
+        for k, other in enumerate(mine):
+            there, named = _held(facts, k), other.param.name
+            refuse(
+                f"meets_list({shadow}, {there})",
+                f"an array in the shadow of '{name}' overlaps one in '{named}' in memory",
+            )
+            if k < position:
+                refuse(
+                    f"meets_list({shadow}, {_shadow(other)}) and not meets_list({own}, {there})",
+                    f"the shadows of '{named}' and '{name}' overlap, but '{named}' and '{name}' "
+                    "did not",
+                )
+        for k, leaf in enumerate(leaves):
+            primal, named = f"refs[1][{k}]", path_name(facts, leaf.path)
+            refuse(
+                f"meets_array({shadow}, {primal})",
+                f"an array in the shadow of '{name}' overlaps '{named}' in memory",
+            )
+            if activity_of(facts, leaf) == "duplicated" and facts.active(leaf.exit):
+                text = path_text(facts, leaf)
+                refuse(
+                    f"meets_array({own}, {text})",
+                    f"the shadow of '{named}' overlaps an array in '{name}' in memory",
+                )
+                refuse(
+                    f"meets_array({shadow}, {text}) and not meets_array({own}, {primal})",
+                    f"the shadows of '{named}' and '{name}' overlap, but '{named}' and the arrays in "
+                    f"'{name}' did not",
+                )
+
+
+def path_text(facts: Facts, leaf: ir.Leaf) -> str:
+    first, *steps = leaf.path
+    assert isinstance(first, int)
+    text = shadow_name(facts.fn.params[first])
+    return text + "".join(f"[{s}]" if isinstance(s, int) else f".{s}" for s in steps)
+
+
+def bind(facts: Facts, w: Writer, tables: dict[str, types.Array]) -> None:
+    """The shadows of the arrays in lists are found in the tables, as those of other arrays are."""
+    made = {
+        s.obj: s for s in facts.fn.body.stmts if isinstance(s, ir.ListArrays) and len(s.outs) > 1
+    }
+    for each in duplicated_arrays(facts.fn, facts.activities):
+        assert each.kind is not None
+        table = table_name(ir.Var("", each.kind))
+        if each.param in made and table in tables:
+            w.use("set_shadows", runtime.set_shadows)
+            first = operand(w, made[each.param].outs[1])
+            w.line(f"set_shadows({table}, {first}, {_shadow(each)})")
+
+
 def seed(facts: Facts, w: Writer) -> None:
     """The cotangent of what a list holds at exit."""
     for each in duplicated(facts.fn, facts.activities):
-        if is_written(facts.fn, each):
+        if is_written(facts, each):
             w.use("take_items", runtime.take_items)
             w.line(f"take_items({_shadow(each)}, {shadow_name(each.exit)})")
 
@@ -190,7 +341,7 @@ def seed(facts: Facts, w: Writer) -> None:
 def hand_back(facts: Facts, w: Writer) -> None:
     """Shadows become what they are at entry."""
     for each in duplicated(facts.fn, facts.activities):
-        name = "put_items" if is_written(facts.fn, each) else "add_items"
+        name = "put_items" if is_written(facts, each) else "add_items"
         w.use(name, getattr(runtime, name))
         w.line(f"{name}({_shadow(each)}, {shadow_name(each.var)})")
 
@@ -199,6 +350,12 @@ def zeros(facts: Facts, w: Writer, position: int) -> str | None:
     """A zero shadow for a list argument: the same for the same list.  None where it is not a list."""
     offsets = dict(zip((each.param for each in facts.fn.lists), facts.layout.lists, strict=True))
     mine = duplicated(facts.fn, facts.activities)
+    for k, each in enumerate(duplicated_arrays(facts.fn, facts.activities)):
+        if each.position == position:
+            if isinstance(each.param.type, types.ListType):
+                return _held(facts, k)
+            w.use("plain_copy", runtime.plain_copy)
+            return f"plain_copy({_held(facts, k)})"
     for each in (each for each in mine if each.position == position):
         maker = runtime.list_of_zeros(each.param.type)
         name = w.use(f"list_of_zeros_{unique_number(maker)}", maker)
@@ -224,7 +381,13 @@ def _pairs(found: tuple[ir.ListArg, ...]) -> Iterator[tuple[ir.ListArg, ir.ListA
 
 def _kept(facts: Facts) -> list[ir.ListArg]:
     # (Numba cannot take a reflected list out of a tuple again)
-    return [each for each in facts.fn.lists if isinstance(each.param.type, types.ListType)]
+    typed_lists = (each for each in facts.fn.lists if isinstance(each.param.type, types.ListType))
+    return [each for each in typed_lists if each.kind is None]
+
+
+def _held(facts: Facts, k: int) -> str:
+    """The copy of list of arrays number k that the pullback keeps."""
+    return f"refs[1][{len(facts.layout.notes) + len(_kept(facts)) + k}]"
 
 
 def _param(each: ir.ListArg) -> str:

@@ -69,6 +69,7 @@ def _body(r: Reversal) -> None:
     r.tape.enter_function(root)
     r.tape.values(root)
     r.shadows.of_arguments()
+    lists.bind(r.facts, w, r.shadows.tables)
     r.shadows.bind(root)
     if r.facts.inner:
         for k, value in enumerate(tree_leaves(r.facts.fn.result)):

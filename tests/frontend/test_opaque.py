@@ -103,7 +103,7 @@ def test_lists_of_lists() -> None:
     def f(xs, a):
         return xs[0][0] * a
 
-    with pytest.raises(UnsupportedError, match=r"`xs` is a list .* those of numbers are") as caught:
+    with pytest.raises(UnsupportedError, match=r"`xs` is a list .* those of numbers and") as caught:
         lowered(f, types.ListType(LISTS[0]), types.float64)
     assert "Pass an array" in caught.value.hint
 

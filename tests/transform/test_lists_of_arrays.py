@@ -1,4 +1,4 @@
-"""Lists of arrays that the function makes: kept states, buffers, one array in several places."""
+"""Lists of arrays: kept states, buffers, one array in several places; and as arguments."""
 
 from __future__ import annotations
 
@@ -299,3 +299,162 @@ def by_path(x):
 def test_refused(f: Callable[..., Any], message: str) -> None:
     with pytest.raises(UnsupportedError, match=message):
         ad.split(f)(X)
+
+
+# ---- as arguments --------------------------------------------------------------------------------------
+
+
+@njit
+def network(layers, x):
+    h = x
+    for w in layers:
+        h = np.tanh(np.dot(w, h))
+    return h.sum() * layers[0][0, 1]
+
+
+@njit
+def in_turn(xs, y, n):
+    for k in range(n):
+        source, target = xs[k % len(xs)], xs[(k + 1) % len(xs)]
+        for i in range(y.shape[0]):
+            target[i] += source[i] * source[i] * y[i]
+    return xs[0][1] * xs[-1][0]
+
+
+@njit
+def mixed(xs, y):
+    kept = [y]
+    for x in xs:
+        kept.append(x)
+    kept.append(kept[1] * kept[2])
+    kept[0], kept[1] = kept[1], kept[0]
+    kept[0][0] = kept[1][1] * kept[3][0] * xs[0][2]
+    return kept[0]
+
+
+@njit
+def read_only(xs, y):
+    s = 0.0
+    for x in xs:
+        s += (x * y).sum()
+    return s * xs[0][0]
+
+
+W = np.arange(9.0).reshape(3, 3) * 0.1
+typed = List
+ARGUMENTS: list[tuple[Any, ...]] = [
+    (network, typed([W, W.T.copy() * 0.5]), X),
+    (in_turn, typed([X, Y, X * Y]), X, 4),
+    (mixed, typed([X, Y, X * Y]), X),
+    (read_only, typed([X, X, Y]), X),
+    (in_turn, [X, Y, X * Y], X, 4),
+    (mixed, [X, Y, X * Y], X),
+]
+reflected = pytest.mark.filterwarnings("ignore::numba.NumbaPendingDeprecationWarning")
+
+
+@reflected
+@pytest.mark.parametrize(("f", "args"), [(f, args) for f, *args in ARGUMENTS])
+def test_arguments(f: Callable[..., Any], args: list[Any]) -> None:
+    made = [type(arg)([x.copy() for x in arg]) if f is not read_only and k == 0 else arg
+            for k, arg in enumerate(args)]  # fmt: skip
+    check_vjp(f, *made)
+
+
+def test_const_argument() -> None:
+    given = typed([X.copy(), Y.copy()])
+    check_vjp(in_turn, given, X, 4, activities=(ad.Const, ad.Duplicated, ad.Const))
+
+
+gradient = ad.value_and_grad(in_turn, wrt=("xs", "y"))
+
+
+@reflected
+@pytest.mark.parametrize("make", [List, list])
+def test_gradients_of_arguments(make: Any) -> None:
+    xs = make([X.copy(), Y.copy()])
+    value, (bars, y_bar) = gradient(xs, X, 2)
+    assert type(bars) is type(xs)
+    assert np.array_equal(xs[0], X)  # put back
+    assert np.array_equal(xs[1], Y)
+    result, pullback = ad.vjp(in_turn, xs, X, 2)
+    again = pullback()
+    assert result == value
+    assert all(np.array_equal(a, b) for a, b in zip(again[0], bars, strict=True))
+    assert np.array_equal(again[1], y_bar)
+
+
+def test_arguments_from_njit() -> None:
+    forward = ad.split(in_turn)
+
+    @njit
+    def caller(x, y):
+        xs = [x.copy(), y.copy()]
+        result, pullback = forward(xs, x, 2)
+        bars, y_bar = pullback.make_zero()
+        pullback(1.0, bars, y_bar)
+        return result, bars[0], bars[1], y_bar
+
+    value, (bars, y_bar) = gradient(typed([X.copy(), Y.copy()]), X, 2)
+    found = caller(X, Y)
+    assert found[0] == value
+    for have, want in zip(found[1:], (bars[0], bars[1], y_bar), strict=True):
+        assert np.allclose(have, want, rtol=1e-14)
+
+
+def test_overlapping_arguments() -> None:
+    forward = ad.split(in_turn)
+    for xs, message in (
+        (typed([X, X]), "arrays in the list 'xs' of in_turn overlap"),
+        (typed([X, Y]), "'y' and an array in 'xs' of in_turn overlap"),
+    ):
+        with pytest.raises(ad.AliasingError, match=message):
+            forward(xs, X, 2)
+
+
+def test_wrong_shadows_of_arguments() -> None:
+    xs = typed([X.copy(), Y.copy()])
+    y = X.copy()
+    _, pullback = ad.split(in_turn)(xs, y, 2)
+    bars, y_bar = pullback.make_zero()
+    z = np.zeros(3)
+    for given, other, message in (
+        (typed([z]), y_bar, "the shadow of 'xs' has another length"),
+        (typed([z, np.zeros(2)]), y_bar, "an array in the shadow of 'xs' has another shape"),
+        (typed([z, z]), y_bar, "arrays in the shadow of 'xs' overlap in memory"),
+        (xs, y_bar, "an array in the shadow of 'xs' overlaps one in 'xs'"),
+        (typed([y, z]), y_bar, "an array in the shadow of 'xs' overlaps 'y'"),
+        (bars, xs[0], "the shadow of 'y' overlaps an array in 'xs'"),
+        (typed([y_bar, z]), y_bar, "the shadows of 'y' and 'xs' overlap"),
+    ):
+        with pytest.raises(ad.ShadowError, match=message):
+            pullback(1.0, given, other)
+    assert not any(map(np.any, (*bars, y_bar)))
+
+
+def replaces(xs, y):
+    xs[0] = y
+    return xs[1][0]
+
+
+def chooses_a_view(xs, y):
+    part = y[1:] if y[0] > 0.0 else y[:2]
+    return xs[0][0] * part[0]
+
+
+def keeps(xs, s):
+    s.a = xs[0]
+    return s.a[0] * s.b[0]
+
+
+@pytest.mark.parametrize(
+    ("f", "second", "message"),
+    [
+        (replaces, X, "`xs` is a list of arrays among the arguments: its items cannot be"),
+        (chooses_a_view, X, "'xs' is a list of arrays, and control flow or a list chooses views"),
+        (keeps, Pair(X, Y), "'s.a' may be assigned an array of a list argument"),
+    ],
+)
+def test_refused_for_arguments(f: Callable[..., Any], second: Any, message: str) -> None:
+    with pytest.raises(UnsupportedError, match=message):
+        ad.split(f)(typed([X.copy(), Y.copy()]), second)
