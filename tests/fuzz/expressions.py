@@ -73,6 +73,10 @@ def _leaf(s: Scope) -> str:
     choices += [f"{v.text}.c" for v in s.names("s")]
     choices += [f"{v.text}.g" for v in s.names("q")]
     choices += [f"{v.text}[{list_index(s, v)}]" for v in s.names("l")]
+    choices += [
+        f"{v.text}[{s.pick(['0', '-1', f'{integer(s)} % {v.text}.size'])}]" for v in s.names("d")
+    ]
+    choices += [f"GLOBAL[{index(s, 4)}]"] if s.chance(0.1) else []
     arrays = all_arrays(s)
     if arrays and (not choices or s.chance(0.45)):
         return element(s, s.pick(arrays))
@@ -120,7 +124,12 @@ def _reduction(s: Scope, depth: int) -> str | None:
         return None
     chosen = s.pick(arrays)
     size = max(total(chosen.shape), 1)
-    kind = s.rng.randrange(12)
+    kind = s.rng.randrange(13)
+    if kind == 12 and s.names("d"):
+        text = s.pick(s.names("d")).text
+        return s.pick(
+            [f"h_sum({text})", f"0.3 * {text}.sum()", f"0.2 * ({text} * np.sin({text})).sum()"]
+        )
     if kind < 3:
         if len(chosen.shape) == 2:
             return f"h_sum2({chosen.text})"
@@ -263,6 +272,16 @@ def all_arrays(s: Scope, shape: Shape | None = None, dtype: str = "f") -> list[N
     for struct in s.names("s"):
         if shape in (None, struct.shape):
             found += [Name(f"{struct.text}.{f}", "a", struct.shape, frozen=True) for f in "hg"]
+    for items in s.names("la"):
+        if shape in (None, items.shape):
+            found.append(
+                Name(
+                    f"{items.text}[{s.rng.randrange(-items.bound, items.bound)}]",
+                    "a",
+                    items.shape,
+                    frozen=True,
+                )
+            )
     for box in s.names("q"):
         if shape in (None, box.shape):
             found.append(Name(f"{box.text}.arr", "a", box.shape, frozen=True))

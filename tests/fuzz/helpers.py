@@ -165,6 +165,45 @@ def h_field(s):
 
 
 @njit
+def h_early(x, a):
+    for i in range(x.size):
+        if x[i] > a:
+            x[i] *= 0.5
+            return x[i:]
+    return x[:2]
+
+
+@njit
+def h_which(x, y, a):
+    if a > 0.1:
+        return x
+    y[0] += a
+    return y
+
+
+@njit
+def h_self(s, v):
+    s.c += 0.2 * v
+    return s
+
+
+@njit
+def h_grow(x, a):
+    y = np.zeros(x.size + 1)
+    y[:-1] = x
+    y[-1] = a * x[0]
+    return y
+
+
+@njit
+def h_count(s, n):
+    if n <= 0:
+        return s.c
+    s.h[n % 4] *= 0.9 + 0.1 * s.c
+    return 0.5 * h_count(s, n - 1) + s.h[0]
+
+
+@njit
 def h_complex(z, a):
     return z * z.conjugate() + 0.4 * a * z
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import inspect
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -185,13 +186,9 @@ def _note_array(address: int, offset: int, a: np.ndarray) -> None:
 
 def _noted(array_type: types.Array) -> Callable[[int, int], np.ndarray]:
     def noted(address: int, offset: int) -> np.ndarray:
-        words = [int(w) for w in _memory(address + offset, 3 + 2 * array_type.ndim, np.int64)]
+        words = _memory(address + offset, 3 + 2 * array_type.ndim, np.int64).tolist()
         shape, strides = words[3 : 3 + array_type.ndim], words[3 + array_type.ndim :]
-        interface = {
-            "data": (words[0] or 8, False), "shape": tuple(shape), "strides": tuple(strides),
-            "typestr": as_dtype(array_type.dtype).str, "version": 3,
-        }  # fmt: skip
-        return np.asarray(type("Noted", (), {"__array_interface__": interface})())
+        return _held(words[0] or 8, shape, strides, as_dtype(array_type.dtype), None)
 
     return noted
 
@@ -243,6 +240,81 @@ def _table_get(table: Table, key: int, shape: Any) -> np.ndarray:
     return table[key]
 
 
+class Root:
+    """Memory from an address on, kept alive by its owner."""
+
+    def __init__(self, address: int, owner: np.ndarray) -> None:
+        self.address, self.owner = int(address), owner
+
+
+def _root_of(note: int, shadow: np.ndarray) -> Root:
+    itemsize, ndim = (int(w) for w in _memory(note + 8, 2, np.int64))
+    shape, strides = _memory(note + 24, 2 * ndim, np.int64).reshape(2, ndim).tolist()
+    if all(
+        n <= 1 or step == mine for n, step, mine in zip(shape, strides, shadow.strides, strict=True)
+    ):
+        return Root(shadow.ctypes.data, shadow)
+    return _new_root(note)
+
+
+def _new_root(note: int) -> Root:
+    itemsize, ndim = (int(w) for w in _memory(note + 8, 2, np.int64))
+    shape, strides = _memory(note + 24, 2 * ndim, np.int64).reshape(2, ndim).tolist()
+    before, behind = _extent(itemsize, shape, strides)
+    block = np.zeros(before + behind, np.uint8)
+    return Root(block.ctypes.data + before, block)
+
+
+def _extent(itemsize: int, shape: Any, strides: Any) -> tuple[int, int]:
+    reach = [max(n - 1, 0) * step for n, step in zip(shape, strides, strict=True)]
+    return -sum(r for r in reach if r < 0), itemsize + sum(r for r in reach if r > 0)
+
+
+def _placed(
+    roots: Table, key: int, at: int, size: int, shape: Any, strides: Any, dtype: Any
+) -> np.ndarray:
+    dtype = np.dtype(dtype)
+    root = roots.get(int(key))
+    if key < 0:
+        at, behind = _extent(dtype.itemsize, shape, strides)
+        block = np.zeros(at + behind, np.uint8)
+        root = Root(block.ctypes.data, block)
+    elif root is None:
+        block = np.zeros(size, np.uint8)
+        root = roots[int(key)] = Root(block.ctypes.data, block)
+    return _held(root.address + int(at), shape, strides, dtype, root.owner)
+
+
+def _held(address: int, shape: Any, strides: Any, dtype: np.dtype[Any], owner: Any) -> np.ndarray:
+    interface = {
+        "data": (int(address), False), "shape": tuple(int(n) for n in shape),
+        "strides": tuple(int(n) for n in strides), "typestr": dtype.str, "version": 3,
+    }  # fmt: skip
+    return np.asarray(type("Held", (), {"__array_interface__": interface, "owner": owner})())
+
+
+def _placed_in_order(order: str) -> Callable[..., np.ndarray]:
+    def placed(roots: Table, key: int, at: int, size: int, shape: Any, dtype: Any) -> np.ndarray:
+        steps = [np.dtype(dtype).itemsize] * len(shape)
+        axes = list(range(len(shape)))
+        for before, axis in itertools.pairwise(axes if order == "F" else axes[::-1]):
+            steps[axis] = steps[before] * int(shape[before])
+        return _placed(roots, key, at, size, shape, steps, dtype)
+
+    return placed
+
+
+def _move(target: np.ndarray, source: np.ndarray) -> None:
+    if target.ctypes.data != source.ctypes.data:
+        target[...] = source
+
+
+def _refer(listed: list[Any], marks: list[Any], array: np.ndarray, its: Any) -> int:
+    listed.append(array)
+    marks.append(its)
+    return len(listed) - 1
+
+
 KNOWN: dict[str, Any] = {
     "column": _column,
     "snapshot_nbytes": _snapshot_nbytes,
@@ -259,6 +331,14 @@ KNOWN: dict[str, Any] = {
     ),
     "zero_array": lambda shape, dtype: np.zeros(shape, dtype),
     "tape_release": lambda tape: None,
+    "refer": _refer,
+    "root_of": _root_of,
+    "new_root": _new_root,
+    "move": _move,
+    "shadow_a": _placed,
+    "shadow_packed": _placed,
+    "shadow_c": _placed_in_order("C"),
+    "shadow_f": _placed_in_order("F"),
     "zeros_as": zero.make_zero,
     "shadow_table": lambda dtype, ndim, layout: Table(dtype),
     "table_get": _table_get,
@@ -283,7 +363,7 @@ def _in_python(name: str, value: Any) -> Any:
         return _noted(closed["array_type"])
     if isinstance(value, _Intrinsic):
         return _compiled(name, value)
-    if "shadow_roots" in getattr(value, "__module__", "") or "lists" in getattr(
+    if "shadow_roots" in getattr(value, "__module__", "") or "runtime.lists" in getattr(
         value, "__module__", ""
     ):
         raise Unable(name)

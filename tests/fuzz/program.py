@@ -27,7 +27,7 @@ def program(seed: int) -> str:
     """The module's text; the same seed gives the same text."""
     rng = random.Random(seed)
     s = Scope(rng, budget=rng.choice([3, 5, 7, 9, 12, 16]))
-    s.result = s.pick(["f"] * 6 + ["tuple", "array", "none", "both", "point"])
+    s.result = s.pick(["f"] * 6 + ["tuple", "array", "none", "both", "point", "twice"])
     arguments, makers, const, set_up, overlap = _arguments(s)
     if s.names("c") and s.chance(0.3):
         s.result = "c"
@@ -44,6 +44,8 @@ def program(seed: int) -> str:
     imports = ["import math", "", "import numpy as np"]
     if "prange" in "\n".join(body):
         imports.append("from numba import prange")
+    if "GLOBAL" in "\n".join(body):
+        body = ["GLOBAL = np.array([0.7, -0.4, 1.1, 0.2])", "", "", *body]
     if used:
         imports += ["", f"from tests.fuzz.helpers import {', '.join(used)}"]
     return "\n".join(
@@ -93,7 +95,7 @@ def _arguments(s: Scope) -> tuple[list[str], list[str], tuple[int, ...], list[st
     if s.chance(0.6):
         add(Name("a", "f"), NUMBER)
     if s.chance(0.6):
-        kind = s.rng.randrange(16)
+        kind = s.pick([*range(16), *range(6), *range(7, 16)])  # single precision must be compiled
         overlap = kind < 5
         add(*_second(kind))
     if s.chance(0.4):

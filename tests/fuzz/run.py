@@ -35,7 +35,7 @@ from tests.fuzz.reduce import category, reduce
 ROOT = Path(__file__).resolve().parent.parent.parent
 PATIENCE = 600.0  # seconds for one program
 PER_PROCESS = 100  # compiled code is never freed
-COMPILED = 12  # every so many programs, one is compiled whatever its text does in plain Python
+COMPILED = 30  # every so many programs, one is compiled whatever its text does in plain Python
 REPORT_EVERY = 300.0  # seconds
 
 

@@ -14,8 +14,10 @@ Shape = tuple[int, ...]
 class Name:
     """A variable.
 
-    kind: "f" float, "i" integer, "c" complex, "a" array, "s" struct, "t" tuple of two floats, "p" the same
-    with names, "l" list of floats, "g" function of one float, "x" array of integers, "b" array of bools.
+    kind: "f" float, "i" integer, "c" complex, "a" array, "d" array of a size that the run decides (at least
+    one), "x" array of integers, "b" array of bools, "s" struct, "t" tuple of two floats, "p" the same with
+    names, "q" named tuple of an array and a float, "l" list of floats, "la" list of arrays, "g" function of
+    one float.
     """
 
     text: str

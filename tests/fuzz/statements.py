@@ -225,6 +225,9 @@ def _store_slice(s: Scope) -> bool:
     text, shape = view(s, chosen)
     if not text.endswith("]"):  # no target of an assignment
         return False
+    if not chosen.frozen and s.chance(0.15):
+        s.emit(f"{chosen.text} {s.pick(['+=', '*=', '-='])} 0.5 * {array(s, chosen.shape)}")
+        return True
     value = floating(s, 1) if s.chance(0.3) else array(s, shape)
     if len(shape) == 2 and s.chance(0.2):
         value = view_of_shape(s, shape[1:]) or value
@@ -284,6 +287,11 @@ def _choose(s: Scope) -> bool:
     shape, dtype = s.pick([(a.shape, a.dtype) for a in arrays])
     alike = [a for a in all_arrays(s, shape) if a.dtype == dtype]
     a, b = s.pick(alike), s.pick(alike)
+    if len(shape) == 1 and s.chance(0.2):
+        name = s.new("b", "a", shape=shape, dtype=dtype, contiguous=a.contiguous and b.contiguous)
+        s.emit(f"{name.text} = h_which({a.text}, {b.text}, {floating(s, 1)})")
+        s.define(name)
+        return True
     name = s.new("b", "a", shape=shape, dtype=dtype, contiguous=a.contiguous and b.contiguous)
     first, second = a.text, b.text
     if dtype == "f8" and b.contiguous and s.chance(0.3):
@@ -352,6 +360,11 @@ def _rebind(s: Scope) -> bool:
         if v.shape == chosen.shape and v.dtype == chosen.dtype and v is not chosen
         and (v.contiguous == chosen.contiguous or s.chance(0.05))
     ]  # fmt: skip
+    if s.chance(0.2) and not chosen.contiguous:
+        from_view = view_of_shape(s, chosen.shape)
+        if from_view is not None and chosen.dtype == "f8":
+            s.emit(f"{chosen.text} = {from_view}")
+            return True
     if alike and s.chance(0.6):
         other = s.pick(alike)
         a, b = chosen.text, other.text
@@ -378,6 +391,85 @@ def _call(s: Scope) -> bool:
     return True
 
 
+def _integers(s: Scope) -> bool:
+    """Changes arrays of integers and bools, which decide what others do."""
+    names = [*s.names("x"), *s.names("b")]
+    if not names:
+        return False
+    chosen = s.pick(names)
+    at = s.rng.randrange(chosen.shape[0])
+    if chosen.kind == "x":
+        s.emit(f"{chosen.text}[{at}] = ({integer(s)}) % {chosen.bound}")
+    else:
+        s.emit(f"{chosen.text}[{at}] = {condition(s, 0)}")
+    return True
+
+
+def _array_list(s: Scope) -> bool:
+    """A list of arrays: made, added to, its items changed or replaced."""
+    names = s.names("la")
+    if names and s.chance(0.75):
+        items = s.pick(names)
+        kind = s.rng.randrange(5)
+        held = [v.text for v in s.names("a", items.shape) if v.contiguous and v.dtype == "f8"]
+        value = s.pick(held) if held and s.chance(0.5) else fresh_array(s, items.shape)
+        if kind < 2:
+            s.emit(f"{items.text}.append({value})")
+        elif kind == 2:
+            s.emit(f"{items.text}[{s.rng.randrange(items.bound)}] = {value}")
+        elif kind == 3:
+            at = (
+                f"{items.text}[{integer(s)} % len({items.text})][{s.rng.randrange(items.shape[0])}]"
+            )
+            s.emit(_augment(s, at))
+        else:
+            s.emit(f"{items.text}[0], {items.text}[-1] = {items.text}[-1], {items.text}[0]")
+        return True
+    held = [v.text for v in s.names("a", (4,)) if v.contiguous and v.dtype == "f8"]
+    size = s.rng.randrange(1, 3)
+    parts = [s.pick(held) if held and s.chance(0.5) else fresh_array(s, (4,)) for _ in range(size)]
+    name = s.new("h", "la", shape=(4,), bound=size)
+    s.emit(f"{name.text} = [{', '.join(parts)}]")
+    s.define(name)
+    return True
+
+
+def _of_any_size(s: Scope) -> bool:
+    """An array of a size that the run decides."""
+    names = s.names("d")
+    vectors = [a for a in all_arrays(s) if len(a.shape) == 1]
+    if names and s.chance(0.75):
+        text = s.pick(names).text
+        kind = s.rng.randrange(7)
+        if kind == 0:
+            s.emit(f"{text} = h_grow({text}, {floating(s, 1)})")
+        elif kind == 1:
+            s.emit(f"{text} = np.concatenate(({text}, np.array([{floating(s, 1)}])))")
+        elif kind == 2:
+            s.emit(
+                f"{text} = {s.pick([f'{text} * {floating(s, 1)}', f'np.zeros({integer(s)} + 1)'])}"
+            )
+        elif kind == 3:
+            s.emit(f"h_fill({text}, {floating(s, 1)})")
+        elif kind == 4:
+            s.emit(_augment(s, f"{text}[{integer(s)} % {text}.size]"))
+        elif kind == 5 and s.work < 10:
+            counter = s.new("i", "i", frozen=True)
+            with s.block(f"for {counter.text} in range({text}.size):", 6):
+                s.define(counter)
+                s.emit(f"{text}[{counter.text}] = 0.7 * {text}[{counter.text}] + {floating(s, 1)}")
+        else:
+            s.emit(f"{text} = h_early({text}, {floating(s, 1)}).copy()")
+        return True
+    name = s.new("d", "d")
+    made = [f"np.zeros({integer(s)} + 1)", f"np.full({integer(s)} + 1, {floating(s, 1)})"]
+    if vectors:
+        made.append(f"h_early({s.pick(vectors).text}, {floating(s, 1)}).copy()")
+    s.emit(f"{name.text} = {s.pick(made)}")
+    s.define(name)
+    return True
+
+
 # ---- structs ---------------------------------------------------------------------------------------------
 
 
@@ -399,7 +491,10 @@ def _struct(s: Scope) -> bool:
         names = [v for v in s.names("a", struct.shape) if v.contiguous and v.dtype == "f8"]
         if not names:
             return False
-        s.emit(f"{field} = {s.pick(names).text}")
+        rows = [
+            f"{m.text}[{s.rng.randrange(m.shape[0])}]" for m in s.names("a", (3, 4)) if m.contiguous
+        ]
+        s.emit(f"{field} = {s.pick([*(v.text for v in names), *rows])}")
     elif kind == 4:
         s.emit(
             s.pick([f"{text}.swap()", f"{text}.h, {text}.g = {text}.g, {text}.h", f"{text}.k += 1"])
@@ -432,8 +527,10 @@ def _new_struct(s: Scope) -> bool:
     structs = s.names("s")
     shape = (4,)
     name = s.new("r", "s", shape=shape)
-    if structs and s.chance(0.2):
-        s.emit(f"{name.text} = {s.pick(structs).text}")
+    if structs and s.chance(0.4):
+        a, b = s.pick(structs).text, s.pick(structs).text
+        chosen = f"{a} if {condition(s, 1)} else {b}"
+        s.emit(f"{name.text} = {s.pick([a, chosen, f'h_self({a}, {floating(s, 1)})'])}")
     else:
         held = [v.text for v in s.names("a", shape) if v.contiguous and v.dtype == "f8"]
         first = s.pick(held) if held and s.chance(0.3) else fresh_array(s, shape)
@@ -457,6 +554,8 @@ def result(s: Scope) -> str:
         return text
     if s.result == "both":
         return f"({text}, {floating(s, 1)})"
+    if s.result == "twice":
+        return f"({text}, {text})"
     if s.result == "point":
         return f"Point({floating(s, 1)}, {floating(s, 1)})"
     return "None"
@@ -466,5 +565,5 @@ PLAIN = (
     [new_float] * 6 + [_set_float] * 6 + [_augment_float] * 6 + [_set_integer] * 2 + [_tuple] * 2
     + [_chain] + [_store] * 10 + [_swap_elements] + [_store_slice] * 6 + [_store_many] * 4
     + [_new_array] * 5 + [_choose] * 2 + [_rebind] * 6 + [_call] * 2 + [_struct] * 6 + [_complex] * 3
-    + [_list] * 2 + [_inner_function]
+    + [_list] * 2 + [_inner_function] + [_integers] * 3 + [_array_list] * 2 + [_of_any_size] * 3
 )  # fmt: skip
