@@ -1,6 +1,6 @@
 """Shadows of arrays that control flow chose, found by the array's identity.
 
-    shadows = shadow_table(np.float64, 2, "C")    for C-contiguous arrays; "A": of any layout, "U": not aligned
+    shadows = shadow_table(np.float64, 2, "C")    for C-contiguous arrays; "A": any layout, "U": not aligned
     table_set(shadows, 0, d_x)                    the shadow of array number 0
     d_u = table_get(shadows, id_u, (n, m))        zeros where array number id_u has none yet
     table_drop(shadows, id_u)                     forget it: before this point the array did not exist

@@ -35,11 +35,12 @@ class Cotangents:
         self.same: dict[ir.Var, str] = {}
         self.uses = _uses(facts.fn)
 
-    def name(self, var: ir.Var) -> str:
+    def name(self, var: ir.Operand) -> str:
         """The variable with the cotangent of one that is begun."""
-        return self.same.get(var) or shadow_name(var)
+        same = self.same.get(var) if isinstance(var, ir.Var) else None
+        return same or shadow_name(var)
 
-    def text(self, var: ir.Var) -> str:
+    def text(self, var: ir.Operand) -> str:
         return self.name(var) if var in self.begun else zero(self.w, var.type)
 
     def pass_on(self, target: ir.Operand, source: ir.Var, scope: Scope) -> None:

@@ -12,7 +12,7 @@ from splitad.runtime.shadow_table import shadow_table, table_drop, table_get, ta
 
 @njit
 def fill(given, keys, n, m):
-    """The sum of 2 ** k over the keys, each in the shadow of its number; whether numbers kept their arrays."""
+    """Add 2 ** k to the shadow of number keys[k]: the sum at the end, whether numbers kept their arrays."""
     table = shadow_table(np.float64, 2, "A")
     table_set(table, 1, given)
     same = True
