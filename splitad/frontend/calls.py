@@ -30,6 +30,7 @@ from splitad.frontend.values import (
     is_scalar,
 )
 from splitad.ir import nodes as ir
+from splitad.ir.foreign import hashable
 from splitad.ir.types import dtype_of
 
 _RULE_HINT = "Register a rule for it with splitad.rule, or write it as an njit function."
@@ -105,6 +106,7 @@ def function(
     site: Any,
 ) -> Any:
     """A call of a function, class or type known at compile time."""
+    fn = hashable(fn)
     handler = builtin_calls.find(fn)
     if handler is not None:
         found = handler(c, args, kwargs, type, name)

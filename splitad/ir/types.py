@@ -16,6 +16,8 @@ from numba.core.errors import NumbaError as NumbaError  # for other parts too
 from numba.core.registry import cpu_target
 from numba.np import numpy_support
 
+from splitad.ir.foreign import callable_of
+
 
 @lru_cache(maxsize=4096)
 def scalar_result(fn: Callable[..., Any], argtypes: tuple[types.Type, ...]) -> types.Type | None:
@@ -23,7 +25,7 @@ def scalar_result(fn: Callable[..., Any], argtypes: tuple[types.Type, ...]) -> t
     context = cpu_target.typing_context
     context.refresh()
     try:
-        function = context.resolve_value_type(fn)
+        function = context.resolve_value_type(callable_of(fn))
         signature = function.get_call_type(context, tuple(map(types.unliteral, argtypes)), {})
     except NumbaError:
         return None
@@ -60,7 +62,8 @@ def signature(
         if _is_operator(fn):
             found = context.resolve_function_type(fn, args, {})
         else:
-            found = context.resolve_function_type(context.resolve_value_type(fn), args, {})
+            function = context.resolve_value_type(callable_of(fn))
+            found = context.resolve_function_type(function, args, {})
     except NumbaError:
         return None
     if found is None:
@@ -79,6 +82,17 @@ def type_of(value: object) -> types.Type:
     except ValueError:  # a function that Numba knows by name only
         found = cpu_target.typing_context.resolve_value_type(value)
     return found
+
+
+def has_overload(fn: Callable[..., Any]) -> bool:
+    """Whether Numba knows a plain Python function by an ``@overload``."""
+    context = cpu_target.typing_context
+    context.refresh()
+    try:
+        context.resolve_value_type(fn)
+    except (ValueError, NumbaError):
+        return False
+    return True
 
 
 def numpy_dtype(type: types.Type) -> np.dtype[Any]:
@@ -122,7 +136,7 @@ def overload_dispatcher(
     context = cpu_target.typing_context
     context.refresh()
     try:
-        function = context.resolve_value_type(fn)
+        function = context.resolve_value_type(callable_of(fn))
     except NumbaError:
         return None
     for template in getattr(function, "templates", ()):

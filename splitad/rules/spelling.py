@@ -20,6 +20,8 @@ from typing import Any
 import numba
 import numpy as np
 
+from splitad.ir.foreign import callable_of
+from splitad.ir.types import has_overload
 from splitad.rules import ops
 from splitad.rules.registry import ScalarRule
 from splitad.rules.texts import Partial
@@ -93,8 +95,9 @@ def _callee(fn: Fn) -> tuple[str, dict[str, Any]]:
 
 @cache
 def _compiled(fn: Fn) -> Fn:
-    """A plain Python function as one that njit code can call."""
-    return numba.njit(fn) if isinstance(fn, FunctionType) else fn
+    """What njit code can call: a plain Python function compiled, unless Numba has an ``@overload`` of it."""
+    known = not isinstance(fn, FunctionType) or has_overload(fn)
+    return callable_of(fn) if known else numba.njit(fn)
 
 
 _numbers: dict[int, tuple[int, Fn]] = {}

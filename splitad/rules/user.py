@@ -16,12 +16,13 @@ rule(smooth, pullback=smooth_pullback)       # smooth takes and returns arrays
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
 import numba
 
+from splitad.ir.foreign import callable_of, hashable
 from splitad.rules import registry
 from splitad.rules.registry import Adjoint, ArrayRule, RuleError, ScalarRule
 from splitad.rules.spelling import unique_number
@@ -37,6 +38,7 @@ def rule(
     samples: Iterable[tuple[Any, ...]] | None = None,
     cheap: bool = False,
     zero: bool = False,
+    linear: Sequence[float] | None = None,
     pullback: Fn | None = None,
     needed_by: Mapping[str, str] | None = None,
     overwrites: int | None = None,
@@ -61,20 +63,29 @@ def rule(
 
     **No derivative**: ``zero=True``.
 
-    fn: an njit function, or a plain one that njit can compile; the rule is for it and its njit form.
+    **Linear** functions of scalars: ``linear=(1.0, -1.0)``, the coefficient of each parameter.
+
+    fn: an njit function, or a plain one that njit can compile (the rule is for it and its njit form), one
+    that has an ``@overload``, or one of a C library, through ctypes or cffi, which has no parameter names:
+    ``params="x y"`` gives them.
+
+    RuleError: the rule is malformed, or fn has one already.
     """
+    fn = hashable(fn)
     primals = [fn]
     python = getattr(fn, "py_func", None)
     if python is not None:
         primals.append(python)
     name = getattr(fn, "__name__", repr(fn))
-    if sum((zero, pullback is not None, bool(partials))) != 1:
+    if sum((zero, linear is not None, pullback is not None, bool(partials))) != 1:
         raise RuleError(
-            f"rule {name}: give either d<param>= for each parameter, or pullback=, or zero=True"
+            f"rule {name}: give either d<param>= for each parameter, or linear=, or pullback=, or zero=True"
         )
     if zero:
         return registry.zero(name, primals, cheap=cheap)
     params = _params_of(name, fn) if params is None else params
+    if linear is not None:
+        return registry.linear(name, primals, params, linear, samples=samples or ())
     if pullback is not None:
         if samples is not None or cheap:
             raise RuleError(f"rule {name}: samples= and cheap= belong to functions of scalars")
@@ -103,7 +114,7 @@ def rule(
 
 def _params_of(name: str, fn: Fn) -> str:
     try:
-        signature = inspect.signature(getattr(fn, "py_func", fn))
+        signature = inspect.signature(getattr(callable_of(fn), "py_func", callable_of(fn)))
     except (TypeError, ValueError) as error:
         raise RuleError(
             f"rule {name}: it has no signature; name its parameters with params="

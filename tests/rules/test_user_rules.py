@@ -1,15 +1,22 @@
 """Rules of users' own: both forms, and what is refused when a rule is registered."""
 
+import ctypes
+import ctypes.util
 import math
 
 import numpy as np
 import pytest
 from numba import njit
+from numba.extending import overload
 
+from splitad import grad
+from splitad.errors import NoRuleError
+from splitad.ir.foreign import hashable
 from splitad.rules import registry
 from splitad.rules.registry import Adjoint, RuleError, jitted
 from splitad.rules.spelling import contribution, spell
 from splitad.rules.user import rule
+from splitad.testing import check_vjp
 
 
 def fresh():
@@ -184,3 +191,58 @@ def test_an_adjoint_may_use_the_cotangent():
     assert partial.adjoint and partial.needs == ("z", "out")
     text, _ = contribution(partial, {"z": "w", "out": "r"}, "d_r", operand_complex=True)
     assert text == "d_r * fdiv(w, r) if d_r != 0 else d_r"
+
+
+def test_linear():
+    @njit
+    def difference(x, y):
+        return 2.0 * x - y
+
+    made = rule(difference, linear=(2.0, -1.0), samples=[(1.0, 2.0)])
+    assert made.kind == "linear" and [p.text for p in made.partials] == ["2.0", "-1.0"]
+    with pytest.raises(RuleError, match="coefficients"):
+        rule(two, linear=(2.0,), samples=[(1.0, 2.0)])
+
+
+def from_c(name):
+    found = getattr(ctypes.CDLL(ctypes.util.find_library("m")), name)
+    found.restype, found.argtypes = ctypes.c_double, [ctypes.c_double]
+    return found
+
+
+def test_a_function_through_ctypes():
+    cube_root, other = from_c("cbrt"), from_c("expm1")
+
+    @njit
+    def with_rule(x):
+        return cube_root(x[0]) * x[1] + from_c_again(x[1])
+
+    from_c_again = from_c("cbrt")  # another object for the same function
+    rule(cube_root, params="x", dx="out / (3.0 * x)", samples=[(2.0,)])
+    assert registry.scalar_rule(hashable(from_c_again)).name == "cbrt"
+    check_vjp(with_rule, np.array([2.0, 0.7]))
+
+    @njit
+    def without(x):
+        return other(x)
+
+    with pytest.raises(NoRuleError, match="expm1 has no rule"):
+        grad(without)(1.0)
+    with pytest.raises(RuleError, match="no signature"):
+        rule(other, dx="out + 1.0", samples=[(1.0,)])
+
+
+def test_an_overloaded_function():
+    def smooth(x):
+        raise NotImplementedError
+
+    @overload(smooth)
+    def _smooth(x):
+        return lambda x: math.sqrt(x * x + 1.0)
+
+    @njit
+    def f(x):
+        return smooth(x) * x
+
+    rule(smooth, dx="x / out", samples=[(0.5,)])
+    check_vjp(f, 0.5)
