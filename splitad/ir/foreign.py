@@ -8,6 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 
+# the class of all functions that ctypes makes
+_CTYPES: Any = ctypes.CFUNCTYPE(None).__mro__[1]
+
+
 @dataclass(frozen=True)
 class Foreign:
     """Stands for a ctypes function, the first one that was met for its address."""
@@ -28,7 +32,7 @@ _known: dict[int, Foreign] = {}  # it keeps the functions alive, so addresses st
 
 def hashable(fn: Callable[..., Any]) -> Callable[..., Any]:
     """What stands for fn in tables and in the IR."""
-    if isinstance(fn, ctypes._CFuncPtr):
+    if isinstance(fn, _CTYPES):
         address = ctypes.cast(fn, ctypes.c_void_p).value or 0
         return _known.setdefault(address, Foreign(address, fn))
     return fn

@@ -58,6 +58,7 @@ and returns `(result, *residuals)`; they are `ArrayCall.outs`, in this order.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -72,6 +73,7 @@ from splitad.rules.arrayrule import (
     jitted_forward,
     parameters,
 )
+from splitad.rules.special import rules_of
 from splitad.rules.texts import Adjoint, Partial, RuleError, partial
 
 __all__ = [
@@ -194,7 +196,23 @@ def refuse(primals: Sequence[Fn], reason: str) -> None:
 
 def scalar_rule(fn: Fn) -> ScalarRule | None:
     """The rule of fn as a function of scalars, or None."""
-    return _scalar.get(fn)
+    found = _scalar.get(fn)
+    if found is None and "scipy.special" in sys.modules and not _special:
+        _register_special()
+        found = _scalar.get(fn)
+    return found
+
+
+_special: list[ScalarRule] = []
+
+
+def _register_special() -> None:
+    """The rules of scipy.special, as soon as somebody has imported that."""
+    for name, fn, params, partials, samples, helpers in rules_of(sys.modules["scipy.special"]):
+        if fn not in _scalar:  # a user's own rule stands
+            texts: dict[str, Any] = dict(partials)
+            made = scalar(name, (fn,), params, samples=samples, helpers=helpers, **texts)
+            _special.append(made)
 
 
 def refusal(fn: Fn) -> str | None:
@@ -203,8 +221,8 @@ def refusal(fn: Fn) -> str | None:
 
 
 def scalar_rules() -> tuple[ScalarRule, ...]:
-    """All scalar rules, each once, in the order of registration."""
-    return tuple(dict.fromkeys(_scalar.values()))
+    """All scalar rules, each once, in the order of registration; without those of scipy.special."""
+    return tuple(rule for rule in dict.fromkeys(_scalar.values()) if rule not in _special)
 
 
 def array_rules() -> tuple[ArrayRule, ...]:
