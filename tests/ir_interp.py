@@ -152,6 +152,8 @@ class _Frame:
             return base[self.get(stmt.index[0])]  # type: ignore[arg-type]
         if stmt.kind == "reshape":
             return base.reshape(tuple(self.get(size) for size in stmt.index))  # type: ignore
+        if stmt.kind == "T" and stmt.index:
+            return np.transpose(base, [self.get(axis) for axis in stmt.index])
         return getattr(base, stmt.kind)
 
     def entry(self, entry: ir.Index) -> Any:

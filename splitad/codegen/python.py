@@ -139,6 +139,9 @@ def view_text(w: Writer, stmt: ir.View, base: str) -> str:
     """The same view of another base, for its shadow too."""
     if stmt.kind == "index":
         return f"{base}[{index_text(w, _shortest(stmt.index))}]"
+    if stmt.kind == "T" and stmt.index:
+        w.use("np", np)
+        return f"np.transpose({base}, ({index_text(w, stmt.index)},))"
     if stmt.kind == "T":
         return f"{base}.T"
     if stmt.kind in ("real", "imag"):

@@ -80,7 +80,8 @@ class ArrayContext:
         if kind == "index":
             self.shapes.define(out, self._indexed(keys, index))
         elif kind == "T":
-            self.shapes.define(out, keys[::-1])
+            order = [entry.value for entry in index] or range(len(keys))[::-1]  # type: ignore[union-attr]
+            self.shapes.define(out, [keys[axis] for axis in order])
         elif kind == "reshape":
             self.shapes.define_by_sizes(out, index)  # type: ignore[arg-type]
         elif type.ndim == len(keys):

@@ -174,9 +174,14 @@ def method(
         case "ravel" | "flatten":
             return flat(ctx, array, name == "flatten", result_type)
         case "transpose":
-            if not args or is_none(args[0]):
+            if not args:
                 return transposed(ctx, array, result_type)
-            return call(ctx, np.transpose, (array, *args), kwargs, result_type)
+            axes = args[0] if len(args) == 1 else args
+            return _transpose(ctx, (array, axes), {}, result_type)
+        case "sort" if not args and not kwargs:
+            in_order = _rule_call(ctx, np.sort, (array,), {}, array.type.copy(layout="C"))
+            assign(ctx, array, in_order)
+            return NONE
         case "item":
             return _item(ctx, array, args)
         case "conj" | "conjugate":
@@ -290,7 +295,15 @@ def handles(ctx: ArrayContext, fn: Fn, args: Sequence[Any], kwargs: Mapping[str,
         return True
     if fn in REDUCTIONS:
         return len(args) == 1 and not kwargs and is_array_like(args[0])
+    if fn is np.select:
+        return len(args) >= 2 and not kwargs and all(map(_is_listed, args[:2]))
+    if fn is np.where and len(args) == 1:
+        return True
     return fn in (np.where, np.clip) and len(args) == 3 and not kwargs
+
+
+def _is_listed(value: Any) -> bool:
+    return isinstance(value, (TupleVal, ListVal)) and all(map(is_array_like, value.items))
 
 
 def call(
@@ -317,8 +330,12 @@ def call(
         return elementwise.cut_off(ctx, args[0], result_type)  # type: ignore[arg-type]
     if fn is abs:
         return elementwise.combine(ctx, np.absolute, args, result_type)
-    if fn is np.where and len(args) == 3:
+    if fn is np.where:
+        if len(args) == 1:
+            return _nonzero(ctx, args, {}, result_type)
         return elementwise.where(ctx, args, result_type)  # type: ignore[arg-type]
+    if fn is np.select:
+        return elementwise.select(ctx, args, result_type)  # type: ignore[arg-type]
     if fn is np.clip and len(args) == 3 and not kwargs:
         return elementwise.clip(ctx, args, result_type)  # type: ignore[arg-type]
     return _rule_call(ctx, fn, args, kwargs, result_type)
@@ -358,14 +375,62 @@ def _transpose(ctx: ArrayContext, args: Sequence[Any], kwargs: Any, type: types.
     axes = argument(ctx, args, kwargs, 1, "axes", NONE)
     if is_none(axes):
         return transposed(ctx, args[0], type)
+    return permuted(ctx, args[0], _axes(ctx, axes, args[0].type.ndim), type)
+
+
+def _axes(ctx: ArrayContext, axes: Any, ndim: int) -> list[int]:
+    """One axis or several, as numbers from 0 on."""
+    items = axes.items if isinstance(axes, (TupleVal, ListVal)) else axes
+    items = items if isinstance(items, (tuple, list)) else (items,)
+    if not all(isinstance(item, ir.Lit) and -ndim <= item.value < ndim for item in items):
+        ctx.refuse("The axes must be constants in range.")
+    return [item.value % ndim for item in items]
+
+
+def permuted(ctx: ArrayContext, array: Any, order: list[int], type: types.Type) -> ir.Var:
+    """The view whose axis k is axis order[k] of the array."""
+    array = materialize(ctx, array)
+    if sorted(order) != list(range(array.type.ndim)):
+        ctx.refuse("The axes of a transposition must each occur once.")
+    if order == sorted(order):
+        return array
+    assert isinstance(type, types.Array)
+    if order == sorted(order)[::-1]:
+        return transposed(ctx, array, array.type.copy(layout=_turned(array.type.layout)))
+    return ctx.view(array, "T", tuple(map(ctx.b.intp, order)), type)
+
+
+def _turned(layout: str) -> str:
+    return {"C": "F", "F": "C"}.get(layout, layout)
+
+
+def _swapaxes(ctx: ArrayContext, args: Sequence[Any], kwargs: Any, type: types.Type) -> Any:
     ndim = args[0].type.ndim
-    if isinstance(axes, TupleVal) and all(isinstance(item, ir.Lit) for item in axes.items):
-        order = [item.value % ndim for item in axes.items]  # type: ignore[union-attr]
-        if order == list(range(ndim)):
-            return materialize(ctx, args[0])
-        if order == list(range(ndim))[::-1]:
-            return transposed(ctx, args[0], type)
-    ctx.refuse("A transposition that does not reverse all axes.", "Write loops.")
+    names = (("axis1", 1), ("axis2", 2))
+    first, second = (_axes(ctx, argument(ctx, args, kwargs, k, n), ndim)[0] for n, k in names)
+    order = list(range(ndim))
+    order[first], order[second] = second, first
+    return permuted(ctx, args[0], order, type)
+
+
+def _moveaxis(ctx: ArrayContext, args: Sequence[Any], kwargs: Any, type: types.Type) -> Any:
+    ndim = args[0].type.ndim
+    names = (("source", 1), ("destination", 2))
+    source, target = (_axes(ctx, argument(ctx, args, kwargs, k, n), ndim) for n, k in names)
+    order = [axis for axis in range(ndim) if axis not in source]
+    for place, axis in sorted(zip(target, source, strict=True)):
+        order.insert(place, axis)
+    return permuted(ctx, args[0], order, type)
+
+
+def _nonzero(ctx: ArrayContext, args: Sequence[Any], kwargs: Any, type: types.Type) -> Any:
+    """np.nonzero, np.where(condition): a tuple of index arrays"""
+    if not is_array_like(args[0]) or args[0].type.ndim == 0:
+        ctx.refuse("The places of something that is not an array with axes.")
+    if args[0].type.ndim > 1:
+        return _rule_call(ctx, np.nonzero, args, kwargs, type)
+    assert isinstance(type, types.BaseTuple)
+    return TupleVal((_rule_call(ctx, np.flatnonzero, args, kwargs, type[0]),), type)
 
 
 def _expand_dims(ctx: ArrayContext, args: Sequence[Any], kwargs: Any, type: types.Type) -> Any:
@@ -420,6 +485,9 @@ _SIMPLE: dict[Fn, Callable[[ArrayContext, Sequence[Any], Any, Any], Any]] = {
     np.size: _size,
     np.ndim: _ndim,
     np.transpose: _transpose,
+    np.swapaxes: _swapaxes,
+    np.moveaxis: _moveaxis,
+    np.nonzero: _nonzero,
     np.reshape: _reshape,
     np.expand_dims: _expand_dims,
     np.flip: _flip,

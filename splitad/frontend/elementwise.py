@@ -220,6 +220,22 @@ def where(ctx: ArrayContext, args: Sequence[Any], result_type: types.Array) -> L
     return _map(ctx, Op(ctx.ops.select, picked, dtype), args, result_type)
 
 
+def select(ctx: ArrayContext, args: Sequence[Any], result_type: types.Array) -> Any:
+    """``np.select([c, d], [x, y], z)``: x where c, else y where d, else z; as large as x"""
+    conditions, choices = (arg.items for arg in args[:2])
+    if len(conditions) != len(choices):
+        ctx.refuse("np.select with another number of conditions than of choices.")
+    default = args[2] if len(args) > 2 else ctx.b.intp(0)
+    if not is_scalar(default):
+        ctx.refuse("np.select with a default that is not a number.")
+    dtype = result_type.dtype
+    expr = converted(element_of(default), dtype)
+    for condition, choice in zip(reversed(conditions), reversed(choices), strict=True):
+        picked = (element_of(condition), converted(element_of(choice), dtype), expr)
+        expr = Op(ctx.ops.select, picked, dtype)
+    return _map(ctx, expr, (*choices, *conditions), result_type)
+
+
 def clip(ctx: ArrayContext, args: Sequence[Any], result_type: types.Array) -> LazyMap:
     """``np.clip(a, low, high)``: Python's ``min(max(a, low), high)``, either bound may be None."""
     value, low, high = args

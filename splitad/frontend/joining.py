@@ -56,6 +56,17 @@ def column_stack(ctx: ArrayContext, args: Sequence[Any], kwargs: Any, type: type
     return _concatenate(ctx, parts, 1, type)
 
 
+def dstack(ctx: ArrayContext, args: Sequence[Any], kwargs: Any, type: types.Array) -> ir.Var:
+    parts = _parts(ctx, args, "dstack")
+    if all(len(part.sizes) == 2 for part in parts):
+        return _stack(ctx, parts, 2, type)
+    if not all(len(part.sizes) == 1 for part in parts):
+        return _concatenate(ctx, parts, 2, type)
+    columns = _stack(ctx, parts, 1, type.copy(ndim=2, layout="C"))
+    whole = ir.Slice(None, None, None)
+    return ctx.view(columns, "index", (ir.NewAxis(), whole, whole), type)
+
+
 def _parts(ctx: ArrayContext, args: Sequence[Any], name: str) -> list[LazyMap]:
     given = args[0] if args else None
     if not isinstance(given, TupleVal) or not given.items:
@@ -145,4 +156,7 @@ JOINS = {
     np.hstack: hstack,
     np.vstack: vstack,
     np.column_stack: column_stack,
+    np.dstack: dstack,
 }
+if hasattr(np, "row_stack"):
+    JOINS[np.row_stack] = vstack

@@ -106,22 +106,30 @@ def _over_size(
 
 def variance(ctx: ArrayContext, value: Any, type: types.Type) -> ir.Operand:
     """np.var: the mean of the squared differences from the mean, summed in double precision."""
-    if isinstance(value.type.dtype, types.Complex):
-        ctx.refuse("The variance of complex numbers.")
     value = materialize(ctx, value)
     dtype = value.type.dtype
-    kind = dtype if isinstance(dtype, types.Float) else types.float64
+    kind = dtype if isinstance(dtype, (types.Float, types.Complex)) else types.float64
     kind = kind if kind == types.float64 else _mean_type(kind)
     middle = mean(ctx, value, kind)
 
     def step(values: Values, element: ir.Operand) -> list[ir.Operand]:
         apart = ctx.b.prim(operator.sub, ctx.b.cast(element, kind), middle, type=kind)
-        square = ctx.b.prim(operator.mul, apart, apart, type=kind)
+        square = _squared(ctx, apart)
         wide = ctx.b.cast(square, types.float64)
         return [ctx.b.prim(operator.add, values[0], wide, type=types.float64, name="acc")]
 
     (acc,) = reduce(ctx, value, (ir.Lit(0.0, types.float64),), step)
     return ctx.b.cast(_over_size(ctx, acc, value, types.float64, raises=True), type)
+
+
+def _squared(ctx: ArrayContext, value: ir.Var) -> ir.Var:
+    """value * conj(value), a real number"""
+    kind = types.unliteral(value.type)
+    if not isinstance(kind, types.Complex):
+        return ctx.b.prim(operator.mul, value, value, type=kind)
+    other = ctx.b.prim(np.conj, value, type=kind)
+    square = ctx.b.prim(operator.mul, value, other, type=kind)
+    return ctx.b.prim(ctx.ops.real, square, type=kind.underlying_float)
 
 
 def deviation(ctx: ArrayContext, value: Any, type: types.Type) -> ir.Operand:
@@ -214,22 +222,24 @@ def _is_true(ctx: ArrayContext, element: ir.Operand) -> ir.Operand:
 
 
 def running(ctx: ArrayContext, value: Any, fn: Any, start: int, type: types.Array) -> ir.Var:
-    """np.cumsum, np.cumprod of a 1-D array."""
+    """np.cumsum, np.cumprod of all elements, in C order."""
     source = lazy_of(ctx, value)
-    if len(source.sizes) != 1:
-        ctx.refuse("A running sum or product of more than one dimension.", "Write a loop.")
     expr = element_of(value)
-    out = ctx.alloc(source.sizes, type)
+    out = ctx.alloc((size_of(ctx, value),), type)
     elements = Elements(ctx, [expr], source.sizes)
+    flat = len(source.sizes) == 1  # else the place in `out` is counted
 
     def body(index: Index, values: Values) -> list[ir.Operand]:
         (element,) = elements.at(index, [expr])
         wide = ctx.b.cast(element, type.dtype)
         acc = ctx.b.prim(fn, values[0], wide, type=type.dtype, name="acc")
-        ctx.b.store(out, index, acc, wraps=False)
-        return [acc]
+        ctx.b.store(out, index if flat else (values[1],), acc, wraps=False)
+        if flat:
+            return [acc]
+        return [acc, ctx.b.prim(operator.add, values[1], ctx.b.intp(1), type=types.intp)]
 
-    ctx.fold(source.sizes, (constant(start, type.dtype),), body)
+    first = constant(start, type.dtype)
+    ctx.fold(source.sizes, (first,) if flat else (first, ctx.b.intp(0)), body)
     return out
 
 

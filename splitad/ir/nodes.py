@@ -170,7 +170,7 @@ class View(Node):
 
     kind "index":   base[index], index holding integers, Slices and NewAxis, one entry per base dimension
                     (no Ellipsis: it is expanded)
-    kind "T":       base.T (or np.transpose without axes)
+    kind "T":       base.T; with an index, np.transpose(base, index), which axis of base each axis is
     kind "real", "imag":  of a complex array
     kind "field":   base["name"] of a record array; index is (Lit(name),)
     kind "reshape": base.reshape(shape), base contiguous; index holds the sizes

@@ -6,3 +6,4 @@ from splitad.rules import linalg as _linalg  # noqa: F401
 from splitad.rules import nans as _nans  # noqa: F401
 from splitad.rules import ordering as _ordering  # noqa: F401
 from splitad.rules import scalar as _scalar  # noqa: F401
+from splitad.rules import signals as _signals  # noqa: F401

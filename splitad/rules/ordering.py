@@ -267,6 +267,17 @@ def take_pullback(indices, d_out, d_a):  # type: ignore[no-untyped-def]
     return (0.0,)
 
 
+@njit(error_model="numpy")
+def take_along_pullback(indices, d_out, d_arr):  # type: ignore[no-untyped-def]
+    _scatter(d_arr, indices, d_out)
+
+
+def _check_along(args: Types, static: Mapping[str, Any]) -> str | None:
+    if not numeric(args[0]) or args[0].ndim != 1:
+        return "take_along_axis of more than one dimension has no derivative rule; write loops"
+    return None
+
+
 def _check_take(args: Types, static: Mapping[str, Any]) -> str | None:
     if static.get("axis") is not None:
         return "take along an axis has no derivative rule; index the array: a[:, indices]"
@@ -285,6 +296,8 @@ for _name, _pullback in (("percentile", percentile_pullback), ("quantile", quant
     array(_name, (getattr(np, _name),), "a q", pullback=_pullback, check=_check_array)
 array("histogram", (np.histogram,), "a", pullback=histogram_pullback, static="bins range",
       results="counts edges", check=_check_histogram)  # fmt: skip
+array("take_along_axis", (np.take_along_axis,), "arr indices", pullback=take_along_pullback,
+      static="axis", check=_check_along)  # fmt: skip
 array("take", (np.take,), "a indices", pullback=take_pullback, static="axis", check=_check_take)
 
 array_zero("argsort", (np.argsort,), static="kind")

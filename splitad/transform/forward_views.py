@@ -82,6 +82,9 @@ class _Forward:
         self, view: ir.View, stmt: ir.Load | ir.Store, before: list[ir.Stmt]
     ) -> tuple[ir.Operand, ...] | None:
         """The index into view.base for an index into the view; None where it cannot be said."""
+        if view.kind == "T" and view.index:
+            axes = [entry.value for entry in view.index]  # type: ignore[union-attr]
+            return tuple(stmt.index[axes.index(axis)] for axis in range(len(axes)))
         if view.kind == "T":
             return stmt.index[::-1]
         if view.kind != "index":
@@ -149,6 +152,8 @@ def _scalars(view: ir.View) -> list[ir.Operand]:
 
 def _base_axis(view: ir.View, axis: int) -> int | None:
     """The axis of the base that axis of the view is all of; None where there is none."""
+    if view.kind == "T" and view.index:
+        return int(view.index[axis].value)  # type: ignore[union-attr]
     if view.kind == "T":
         return view.out.type.ndim - 1 - axis
     if view.kind in ("real", "imag"):

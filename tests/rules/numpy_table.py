@@ -18,7 +18,7 @@ def _numbers(seed: int, *shape: int, dtype: Any) -> Any:
     """Random numbers between 0.3 and 2.3 in size, no two of them close to each other, of both signs."""
     rng = np.random.default_rng(seed)
     count = int(np.prod(shape))
-    sizes = rng.permutation(np.linspace(0.3, 2.3, count)) * rng.choice([-1.0, 1.0], count)
+    sizes = rng.permutation(np.linspace(0.3 + 0.01 * seed, 2.3, count)) * rng.choice([-1.0, 1.0], count)
     made = sizes.reshape(shape)
     if np.issubdtype(dtype, np.complexfloating):
         made = made + 1j * rng.permutation(np.linspace(-1.9, 1.7, count)).reshape(shape)
@@ -175,7 +175,7 @@ NUMPY: dict[str, dict[str, str]] = {
     "signals and polynomials": {
         "convolve": "np.convolve(v, y)\nnp.convolve(v, y, 'same')\nnp.convolve(v, y, 'valid')",
         "correlate": "np.correlate(v, y)\nnp.correlate(v, y, 'full')",
-        "roots": "np.roots(y)",
+        "roots": "np.roots(np.array([1.0, 3.0 * z, x]))",
         "polynomial.polynomial.polyval": "np.polynomial.polynomial.polyval(v, y)",
         "polynomial.polynomial.polyadd": "np.polynomial.polynomial.polyadd(v, y)",
         "polynomial.polynomial.polysub": "np.polynomial.polynomial.polysub(v, y)",

@@ -7,7 +7,7 @@ from tests.rules.results import check_results, numbers, pull
 
 CHECKED = {np.sort, np.partition, np.unique, np.median, np.nanmedian, np.percentile, np.quantile,
            np.nanpercentile, np.nanquantile, np.nanmin, np.nanmax, np.ptp, np.histogram, np.take,
-           np.nansum, np.nanprod, np.nanmean, np.nanvar, np.nanstd}  # fmt: skip
+           np.take_along_axis, np.nansum, np.nanprod, np.nanmean, np.nanvar, np.nanstd}  # fmt: skip
 REAL = {key: make(np.float64) for key, make in ARGUMENTS.items()}
 V, M, HOLES = REAL["v"], REAL["m"], REAL["h"]
 ONE = lambda out: (1.0,)
@@ -80,6 +80,7 @@ def test_edges_of_a_histogram():
 def test_take():
     check_results(np.take, [M, np.array([[3, -1], [3, 0]])])
     check_results(np.take, [V, -2])
+    check_results(np.take_along_axis, [V, np.array([2, -1, 2])], {"axis": 0})
 
 
 def test_float32_stays():
