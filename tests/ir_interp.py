@@ -91,6 +91,8 @@ class _Frame:
                 self.bind(stmt.out, self.get(stmt.arg))
             case ir.Dim():
                 self.bind(stmt.out, self.get(stmt.array).shape[stmt.axis])
+            case ir.Stride():
+                self.bind(stmt.out, self.get(stmt.array).strides[stmt.axis])
             case ir.Load():
                 self.bind(stmt.out, self.get(stmt.array)[self.index(stmt)])
             case ir.Store():
@@ -152,6 +154,8 @@ class _Frame:
             return base[self.get(stmt.index[0])]  # type: ignore[arg-type]
         if stmt.kind == "reshape":
             return base.reshape(tuple(self.get(size) for size in stmt.index))  # type: ignore
+        if stmt.kind == "contiguous":
+            return np.require(base, requirements=stmt.out.type.layout)
         if stmt.kind == "T" and stmt.index:
             return np.transpose(base, [self.get(axis) for axis in stmt.index])
         return getattr(base, stmt.kind)

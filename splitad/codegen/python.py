@@ -149,6 +149,10 @@ def view_text(w: Writer, stmt: ir.View, base: str) -> str:
     if stmt.kind == "field":
         (name,) = stmt.index
         return f"{base}[{name.value!r}]"  # type: ignore[union-attr]
+    if stmt.kind == "contiguous":
+        w.use("np", np)
+        order = "contiguous" if stmt.out.type.layout == "C" else "fortran"
+        return f"np.as{order}array({base})"
     if stmt.kind == "reshape":
         return (
             f"{base}.reshape(({index_text(w, stmt.index)},))"

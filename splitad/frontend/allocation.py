@@ -16,6 +16,7 @@ from splitad.frontend.elements import LazyMap, lazy_of, materialize
 from splitad.frontend.elementwise import astype
 from splitad.frontend.values import ListVal, TupleVal, is_none
 from splitad.ir import nodes as ir
+from splitad.ir.types import numpy_dtype
 
 Maker = Callable[[ArrayContext, Sequence[Any], Mapping[str, Any], types.Array], Any]
 
@@ -150,7 +151,7 @@ def copied(ctx: ArrayContext, args: Sequence[Any], kwargs: Any, type: types.Arra
 
 
 def contiguous(ctx: ArrayContext, args: Sequence[Any], kwargs: Any, type: types.Array) -> ir.Var:
-    """np.ascontiguousarray, np.asfortranarray: the array itself, or a copy where it is not known to be."""
+    """np.ascontiguousarray, np.asfortranarray: the array itself, or a copy where it is not contiguous."""
     value = argument(ctx, args, kwargs, 0, "a")
     if isinstance(value, LazyMap):
         value = materialize(ctx, value)
@@ -159,11 +160,59 @@ def contiguous(ctx: ArrayContext, args: Sequence[Any], kwargs: Any, type: types.
     if value.type.layout == type.layout or (value.type.ndim == 1 and value.type.layout in "CF"):
         return value
     if value.type.layout == "A":
-        ctx.refuse(
-            "Whether this makes a copy is only known at run time.",
-            "Use .copy(), or pass contiguous arrays.",
-        )
+        return _contiguous_or_copy(ctx, value, type)
     return copy(ctx, value, type)
+
+
+def _contiguous_or_copy(ctx: ArrayContext, value: ir.Var, type: types.Array) -> ir.Var:
+    """Of an array whose layout is only known at run time; the test is Numba's."""
+    if isinstance(value.type.dtype, types.Record):
+        ctx.refuse("A contiguous array of records.", "Use .copy().")
+    b = ctx.b
+    fits = _is_contiguous(ctx, value, type.layout)
+    with b.block() as then:
+        same = ctx.view(value, "contiguous", (), type)
+    with b.block() as orelse:
+        new = copy(ctx, value, type)
+    out = b.fresh(value.name, type)
+    blocks = ir.Block(tuple(then), (same,)), ir.Block(tuple(orelse), (new,))
+    b.emit(ir.If(fits, *blocks, (out,), loc=b.loc))
+    ctx.origins.merged(out, (same, new))
+    ctx.shapes.define(out, ctx.shapes.keys(value))
+    return out
+
+
+def _is_contiguous(ctx: ArrayContext, array: ir.Var, layout: str) -> ir.Operand:
+    """Whether the elements lie in this order without gaps; axes of one element may have any stride,
+    but for those between two longer ones, as in Numba."""
+    b = ctx.b
+    axes = list(range(array.type.ndim))[:: -1 if layout == "C" else 1]  # the fastest first
+    sizes = [ctx.shapes.dim(array, axis) for axis in axes]
+    strides = [b.stride(array, axis) for axis in axes]
+
+    def test(fn: Callable[..., Any], x: ir.Operand, y: ir.Operand) -> ir.Operand:
+        return b.prim(fn, x, y, type=types.boolean, name="fits")
+
+    short = [test(operator.le, size, b.intp(1)) for size in sizes]
+    itemsize = b.intp(numpy_dtype(array.type.dtype).itemsize)
+    before: ir.Operand | None = None  # whether all faster axes are short
+    fits: ir.Operand | None = None
+    for k, stride in enumerate(strides):
+        starts = test(operator.or_, short[k], test(operator.eq, stride, itemsize))
+        if before is None:
+            before, fits = short[k], starts
+            continue
+        starts = test(operator.or_, starts, b.prim(operator.not_, before, type=types.boolean))
+        fits = test(operator.and_, fits, starts)
+        extent = b.prim(operator.mul, strides[k - 1], sizes[k - 1], type=types.intp, name="extent")
+        goes_on = test(operator.or_, test(operator.eq, stride, extent), before)
+        after = short[k]
+        for other in short[k + 1 :]:
+            after = test(operator.and_, after, other)
+        fits = test(operator.and_, fits, test(operator.or_, goes_on, after))
+        before = test(operator.and_, before, short[k])
+    assert fits is not None
+    return fits
 
 
 def asarray(ctx: ArrayContext, args: Sequence[Any], kwargs: Any, type: types.Array) -> ir.Var:

@@ -174,6 +174,7 @@ class View(Node):
     kind "real", "imag":  of a complex array
     kind "field":   base["name"] of a record array; index is (Lit(name),)
     kind "reshape": base.reshape(shape), base contiguous; index holds the sizes
+    kind "contiguous": base itself with a type that says its layout, where it was tested to have it
     """
 
     out: Var

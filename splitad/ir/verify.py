@@ -218,7 +218,7 @@ class _Checker:
         elif stmt.kind == "reshape":
             self.integers(index, "size", stmt)  # type: ignore[arg-type]
             ndim = len(index)
-        elif stmt.kind not in ("T", "real", "imag", "field"):
+        elif stmt.kind not in ("T", "real", "imag", "field", "contiguous"):
             self.fault(f"unknown kind {stmt.kind!r}", stmt)
         if stmt.kind != "field" and out.ndim != ndim:
             self.fault(f"{stmt.out.name} has {out.ndim} dimensions, not {ndim}", stmt)

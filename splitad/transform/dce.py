@@ -87,7 +87,9 @@ class _Liveness:
                 return not all(self.bounds.nonnegative(size) for size in stmt.shape)
             case ir.For():  # a step of zero raises
                 return self.bounds.of(stmt.step)[0] <= 0 <= self.bounds.of(stmt.step)[1]
-            case ir.Cast() | ir.Dim() | ir.Deref() | ir.GetField() | ir.TupleGet() | ir.If():
+            case ir.Cast() | ir.Dim() | ir.Stride() | ir.Deref() | ir.GetField() | ir.TupleGet():
+                return False
+            case ir.If():
                 return False
         return True
 
@@ -113,7 +115,7 @@ class _Liveness:
             self.stmts.add(id(stmt))
             for operand in _needs(stmt):
                 self.use(operand)
-                if not isinstance(stmt, (ir.Store, ir.Dim, ir.View)):
+                if not isinstance(stmt, (ir.Store, ir.Dim, ir.Stride, ir.View)):
                     self.read(operand)
             stmt = self.owner[id(stmt)]
 

@@ -75,7 +75,7 @@ class _Mover:
                 return not self.boundscheck
             case ir.View():
                 return stmt.kind != "reshape" and not self.boundscheck
-            case ir.Cast() | ir.Dim():
+            case ir.Cast() | ir.Dim() | ir.Stride():
                 return True
             case ir.If():
                 return all(map(self.is_invisible, (*stmt.then.stmts, *stmt.orelse.stmts)))

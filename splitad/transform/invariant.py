@@ -93,7 +93,7 @@ class _Mover:
     def movable(self, stmt: ir.Stmt, branch: bool) -> bool:
         """Whether it can be done where the user's program may not have done it."""
         match stmt:
-            case ir.Dim() | ir.Cast():
+            case ir.Dim() | ir.Stride() | ir.Cast():
                 return True
             case ir.Prim():
                 derivative = isinstance(stmt.out.type, (types.Float, types.Complex))
@@ -105,7 +105,8 @@ class _Mover:
                     e.step for e in stmt.index if isinstance(e, ir.Slice) and e.step is not None
                 ]
                 surely = all(isinstance(step, ir.Lit) and step.value != 0 for step in steps)
-                return surely and stmt.kind != "reshape" and not self.boundscheck
+                hoists = stmt.kind not in ("reshape", "contiguous")
+                return surely and hoists and not self.boundscheck
         return False
 
     def loads(self, loop: ir.For | ir.While) -> set[int]:

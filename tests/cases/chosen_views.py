@@ -215,6 +215,17 @@ def in_a_recursion(x, c):
     return _shorter(x[::2], 3, c) * x[0]
 
 
+def contiguous(x, k):
+    """The array itself or a copy, depending on its strides."""
+    v = x[::k]
+    y = np.ascontiguousarray(v)
+    z = np.asfortranarray(v)
+    y[0, 0] = y[0, 0] * y[-1, -1]
+    z[0, 0] = z[0, 0] * z[-1, -1] + y[0, 1]
+    x[0, 0] *= y[0, 1]
+    return y, z[0, 0] * x[0, 0]
+
+
 def _records(r, n):
     made = np.zeros(n, RECORD)
     made["p"], made["q"] = r.random(n), r.random(n)
@@ -247,5 +258,8 @@ PROGRAMS = {
     "of_fields": (of_fields, lambda r: (Pair(r.random(3), r.random((2, 3))), 0.6)),
     "nested": (nested, lambda r: (np.asfortranarray(r.random((3, 2))), 2)),
     "of_records": (of_records, lambda r: (_records(r, 4), 0.6)),
+    "contiguous": (contiguous, lambda r: (r.random((4, 3)), 1)),
+    "not_contiguous": (contiguous, lambda r: (r.random((4, 3)), 2)),
+    "fortran_contiguous": (contiguous, lambda r: (np.asfortranarray(r.random((4, 3))), 1)),
     "in_a_recursion": (in_a_recursion, lambda r: (r.random(8), 0.6)),
 }

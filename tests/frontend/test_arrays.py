@@ -499,3 +499,21 @@ def reinterpreted(a):
 def test_refused(fn: Callable[..., Any], args: tuple[Any, ...], reason: str) -> None:
     with pytest.raises(UnsupportedError, match=reason):
         lowered(fn, *args)
+
+
+def made_contiguous(a, k, n, m):
+    v = a[::k, ::n, ::m]
+    c = np.ascontiguousarray(v)
+    f = np.asfortranarray(v)
+    c += 1.0
+    f *= 2.0
+    return v, c, f
+
+
+def test_contiguous_where_only_the_strides_tell() -> None:
+    """Writing to what is made contiguous shows whether it is the array itself; axes of one element or
+    none count as Numba counts them."""
+    sizes = [(2, 3, 2), (1, 3, 2), (2, 1, 3), (3, 2, 1), (1, 1, 3), (2, 1, 1), (1, 1, 1), (0, 2, 3)]
+    steps = [(1, 1, 1), (2, 1, 1), (1, 2, 1), (1, 1, 2), (5, 5, 1), (1, 5, 5), (-1, 1, 1)]
+    inputs = [(A(*size, order=o), *step) for size in sizes for step in steps for o in "CF"]
+    agree(made_contiguous, *inputs, njit=True)
