@@ -38,6 +38,11 @@ def view(s: Scope, name: Name) -> tuple[str, Shape]:
     return f"{name.text}[{first}, {second}]", (n, m)
 
 
+def vector(s: Scope, name: Name) -> str:
+    """A view of one dimension of an array of one dimension."""
+    return f"{name.text}[{slice_(s, name.shape[0])[0]}]"
+
+
 def slice_(s: Scope, size: int) -> tuple[str, int]:
     texts = [":", "1:", ":-1", "::2", "::-1", "::-2", "1:-1", ":2", "-2:", "1::2"]
     text = s.pick(texts)

@@ -64,7 +64,7 @@ def check_gradient(plain: Any, forward: Any, args: tuple[Any, ...], kinds: tuple
         if kinds[k] is ad.Duplicated and isinstance(args[k], tuple):
             scalars = next(bars)
             wanted = type(args[k])(
-                *(s if v is None else v for v, s in zip(wanted, scalars, strict=True))
+                *(v if bar is None else bar for v, bar in zip(wanted, scalars, strict=True))
             )
         _same(snapshot(mine, (k,)), snapshot(wanted, (k,)), len(active_leaves(args[k])))
 

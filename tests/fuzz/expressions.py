@@ -117,7 +117,7 @@ def bounded(s: Scope, a: str) -> str:
 
 def _reduction(s: Scope, depth: int) -> str | None:
     # each of the two files needs the other: sums of arrays are floats, and arrays are made of floats
-    from tests.fuzz.array_expressions import array, dynamic_slice, view
+    from tests.fuzz.array_expressions import array, dynamic_slice, vector
 
     arrays = all_arrays(s)
     if not arrays:
@@ -133,7 +133,7 @@ def _reduction(s: Scope, depth: int) -> str | None:
     if kind < 3:
         if len(chosen.shape) == 2:
             return f"h_sum2({chosen.text})"
-        return f"0.5 * h_sum({s.pick([view(s, chosen)[0], dynamic_slice(s, chosen)])})"
+        return f"0.5 * h_sum({s.pick([vector(s, chosen), dynamic_slice(s, chosen)])})"
     if kind == 3 and len(chosen.shape) == 1:
         return s.pick(
             [

@@ -240,11 +240,23 @@ def _table_get(table: Table, key: int, shape: Any) -> np.ndarray:
     return table[key]
 
 
+class OutOfBounds(Exception):
+    """Compiled code would have written where it must not."""
+
+
 class Root:
-    """Memory from an address on, kept alive by its owner."""
+    """Memory around an address, kept alive by its owner."""
 
     def __init__(self, address: int, owner: np.ndarray) -> None:
         self.address, self.owner = int(address), owner
+        self.low, self.high = np.lib.array_utils.byte_bounds(owner)
+
+    def check(self, address: int, itemsize: int, shape: Any, strides: Any) -> None:
+        before, behind = _extent(itemsize, shape, strides)
+        if 0 not in shape and not self.low <= address - before <= address + behind <= self.high:
+            raise OutOfBounds(
+                f"a shadow outside of its root: {address - self.low} of {self.high - self.low}"
+            )
 
 
 def _root_of(note: int, shadow: np.ndarray) -> Root:
@@ -278,10 +290,11 @@ def _placed(
     if key < 0:
         at, behind = _extent(dtype.itemsize, shape, strides)
         block = np.zeros(at + behind, np.uint8)
-        root = Root(block.ctypes.data, block)
+        root = Root(block.ctypes.data, block)  # its first element is `at` bytes behind the start
     elif root is None:
         block = np.zeros(size, np.uint8)
         root = roots[int(key)] = Root(block.ctypes.data, block)
+    root.check(root.address + int(at), dtype.itemsize, shape, strides)
     return _held(root.address + int(at), shape, strides, dtype, root.owner)
 
 

@@ -22,7 +22,7 @@ from splitad.testing import check_vjp, copy_args
 from splitad.testing.arguments import single_precision
 from splitad.testing.leaves import leaves, snapshot
 from tests.fuzz.callers import check_driver, check_gradient
-from tests.fuzz.interpreted import Interpreted, Plain
+from tests.fuzz.interpreted import Interpreted, OutOfBounds, Plain
 
 LARGEST = (
     1e3  # a program whose values grow beyond this is chaotic or overflows: differences say nothing
@@ -95,6 +95,8 @@ def _interpreted(plain: Any, points: list[tuple[Any, ...]], module: ModuleType) 
             )  # fmt: skip
     except (UnsupportedError, NoRuleError, NotDifferentiableError) as error:
         return Outcome("refused", str(error))
+    except OutOfBounds as error:
+        return Outcome("failed", f"in plain Python: {error}")
     except Exception:
         return None
     return Outcome("passed", "interpreted")

@@ -26,7 +26,7 @@ NUMBER = "rng.uniform(-1.2, 1.2)"
 def program(seed: int) -> str:
     """The module's text; the same seed gives the same text."""
     rng = random.Random(seed)
-    s = Scope(rng, budget=rng.choice([3, 5, 7, 9, 12, 16]))
+    s = Scope(rng, budget=rng.choice([4, 7, 10, 14, 20, 28]))
     s.result = s.pick(["f"] * 6 + ["tuple", "array", "none", "both", "point", "twice"])
     arguments, makers, const, set_up, overlap = _arguments(s)
     if s.names("c") and s.chance(0.3):

@@ -73,7 +73,7 @@ def main() -> int:
 def _search(options: argparse.Namespace) -> int:
     start = time.monotonic()
     counts: collections.Counter[str] = collections.Counter()
-    reasons: collections.Counter[tuple[str, str]] = collections.Counter()
+    reasons: dict[tuple[str, str], list[int]] = collections.defaultdict(list)  # to the programs
     reported = start
 
     def report() -> None:
@@ -84,7 +84,7 @@ def _search(options: argparse.Namespace) -> int:
     for seed, outcome in _outcomes(options, start + 60 * options.minutes):
         counts[f"{outcome.kind} {outcome.why}" if outcome.kind == "passed" else outcome.kind] += 1
         if outcome.kind in ("refused", "dropped"):
-            reasons[outcome.kind, reason(outcome)] += 1
+            reasons[outcome.kind, reason(outcome)].append(seed)
         if outcome.kind in ("failed", "odd"):
             options.save.mkdir(parents=True, exist_ok=True)
             path = options.save / f"program_{seed}.py"
@@ -96,8 +96,8 @@ def _search(options: argparse.Namespace) -> int:
             reported = time.monotonic()
             report()
     report()
-    for (kind, why), count in reasons.most_common(60):
-        print(f"  {kind} {count:4}: {why}")
+    for (kind, why), seeds in sorted(reasons.items(), key=lambda item: -len(item[1]))[:60]:
+        print(f"  {kind} {len(seeds):4}: {why}  (program {seeds[0]})")
     return int(counts["failed"] > 0)
 
 

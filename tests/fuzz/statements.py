@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from tests.fuzz.array_expressions import array, dynamic_slice, fresh_array, view, view_of_shape
+from tests.fuzz.array_expressions import (
+    array,
+    dynamic_slice,
+    fresh_array,
+    vector,
+    view,
+    view_of_shape,
+)
 from tests.fuzz.expressions import (
     all_arrays,
     complex_,
@@ -382,7 +389,7 @@ def _call(s: Scope) -> bool:
     if not arrays:
         return False
     chosen = s.pick(arrays)
-    text = chosen.text if s.chance(0.6) else view(s, chosen)[0]
+    text = chosen.text if s.chance(0.6) else vector(s, chosen)
     if s.chance(0.4):
         other = s.pick(arrays)
         s.emit(f"h_two({text}, {s.pick([other.text, dynamic_slice(s, other)])}, {floating(s, 1)})")
