@@ -61,6 +61,19 @@ def note_array(typingctx: Any, address: Any, offset: Any, array: Any) -> Any:
     return types.none(types.int64, types.int64, array), codegen
 
 
+@intrinsic(prefer_literal=True)
+def stack_words(typingctx: Any, count: Any) -> Any:
+    """The address of so many 64-bit words that live until the calling function returns."""
+    if not isinstance(count, types.IntegerLiteral):
+        return None
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        words = cgutils.alloca_once(builder, _i64, count.literal_value)
+        return builder.ptrtoint(words, _i64)
+
+    return types.int64(count), codegen
+
+
 @intrinsic
 def stack_note(typingctx: Any, array: Any) -> Any:
     """The address of a note that lives until the calling function returns."""

@@ -8,8 +8,8 @@ of the notes of the shadows.  The rest are sets of arguments as bits: `written` 
 those that cannot have a shadow that overlaps another, `rebound` fields to which f assigns another array,
 `doubles` and `singles` those made of 64-bit and of 32-bit floats (complex numbers are; records count as
 both), `which` those that have a shadow.  A code holds a kind and two
-arguments; `ShadowError(code, names)` and `AliasingError(code, names)` put it into words when they are raised:
-compiled code can pass them numbers, and builds no strings.
+arguments; `raise_fault(code, names)` raises the ShadowError or AliasingError that puts it into words:
+compiled code passes numbers, and builds no strings.
 
 Compiled once for all pairs, and called through a symbol: checks that are compiled, or linked and optimised
 anew, for each pair cost more than the pullback itself.  `register()` makes the symbols.
@@ -40,6 +40,7 @@ from splitad.runtime.boundary import (
     note_words,
     notes_overlap,
 )
+from splitad.runtime.linking import NO_WRAPPERS, call, compiled
 from splitad.tape import columns
 from splitad.tape.columns import column
 
@@ -288,6 +289,9 @@ def in_words(code: int, names: str) -> str:
     return text
 
 
+_ALIASING = first_code(SEPARATE)
+
+
 class ShadowError(errors.ShadowError):
     """A ShadowError that compiled code raises with a code."""
 
@@ -308,6 +312,24 @@ class AliasingError(errors.AliasingError):
 
     def __reduce__(self) -> Any:
         return type(self), (self.code, self.names)
+
+
+@njit(**NO_WRAPPERS)
+def _raise_fault(code: int, names: str) -> None:
+    if code >= _ALIASING:
+        raise AliasingError(code, names)
+    raise ShadowError(code, names)
+
+
+@intrinsic
+def raise_fault(typingctx: Any, code: Any, names: Any) -> Any:
+    """Raise the error of a code."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        call(context, builder, compiled(_raise_fault, sig.args), list(args))
+        return context.get_dummy_value()
+
+    return types.none(types.int64, types.unicode_type), codegen
 
 
 class ArgumentsOverlap(errors.ArgumentsOverlap):

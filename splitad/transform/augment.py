@@ -31,7 +31,7 @@ from splitad.rules.spelling import unique_number
 from splitad.runtime.boundary import note_array
 from splitad.tape.arrays import put_array, snapshot_nbytes
 from splitad.tape.layout import Column
-from splitad.tape.ops import column, tape_release
+from splitad.tape.ops import column, load_at, store_at, tape_release
 from splitad.tape.reserve import reserve_for
 from splitad.transform import lists
 from splitad.transform.checks import write_argument_checks
@@ -75,7 +75,9 @@ class _Augment:
 
     def function(self) -> None:
         w, fn, root = self.w, self.facts.fn, self.where.root
-        w.line("base = tape[0]")
+        w.use("load_at", load_at)
+        w.use("store_at", store_at)
+        w.line("base = load_at(tape, 0)")
         w.line("cur = 0")
         self.reserve(str(self.layout.header))
         w.line(f"cur = {self.layout.header}")
@@ -95,7 +97,7 @@ class _Augment:
                 w.use("note_array", note_array)
                 w.line(f"note_array(base, {self.layout.notes[leaf.var]}, {operand(w, leaf.exit)})")
         lists.write_notes(self.facts, w)
-        w.line("tape[2] = cur")
+        w.line("store_at(tape, 2, cur)")
         refs = [identifier(c.array.name) for c in self.plan.copies if c.by_reference]
         result = result_text(w, fn.result)
         # the arguments' arrays are kept too, so that a shadow in their memory can be told from a shadow
@@ -109,7 +111,8 @@ class _Augment:
         """Its record starts where the tape ended; where that was, the tape says last."""
         w, fn, root = self.w, self.facts.fn, self.where.root
         w.line("rec_root = cur")
-        w.line("base = tape[0]")
+        w.use("load_at", load_at)
+        w.line("base = load_at(tape, 0)")
         if any(isinstance(s, ir.Raise) for s in walk(fn.body)):
             # Numba needs a way out that it can type, where all others are behind a call of itself
             with w.indented("if cur < 0:"):
@@ -143,7 +146,7 @@ class _Augment:
         if has_reverse(call, self.facts.active):
             made = f"rec_{len(w.lines)}_made"
             w.line(f"{made}, cur = {self.facts.callees.name(fn)}__forward(tape, cur{args})")
-            w.line("base = tape[0]")
+            w.line("base = load_at(tape, 0)")
             for k, name in enumerate(outs):
                 w.line(f"{name} = {made}[{k}]")
         else:

@@ -20,14 +20,13 @@ from numba import types
 
 from splitad.analysis.activity import is_differentiable
 from splitad.analysis.memory import is_array, tree_leaves
-from splitad.codegen.python import new_array
 from splitad.codegen.writer import Writer, identifier
 from splitad.errors import ShadowError, UnsupportedError
 from splitad.ir import nodes as ir
 from splitad.rules.spelling import unique_number
 from splitad.runtime import boundary, faults, overlapping
 from splitad.runtime.noted import shadow_check
-from splitad.tape.ops import address_of, tape_release
+from splitad.tape.ops import store_at, tape_release
 from splitad.transform import joined
 from splitad.transform.facts import Facts, activity_of, path_name
 from splitad.transform.struct_checks import write_shadow_struct_checks, write_struct_checks
@@ -70,6 +69,14 @@ def _is_made_of(dtype: types.Type, width: int) -> bool:
     return isinstance(dtype, types.Float) and dtype.bitwidth == width
 
 
+def _raise(w: Writer, names: str) -> None:
+    """Raise the error of `code`. Numba gives up what a block no longer needs only where the block ends with
+    `raise` itself; what a call raises would leak it."""
+    w.use("raise_fault", faults.raise_fault)
+    w.line(f"raise_fault(code, {names!r})")
+    w.line("raise AssertionError  # not reached")
+
+
 def write_argument_checks(facts: Facts, w: Writer) -> None:
     """Overlapping arguments are refused where f writes one of them, unless the text was made for them."""
     write_struct_checks(facts, w)
@@ -101,16 +108,16 @@ def write_argument_checks(facts: Facts, w: Writer) -> None:
     first = facts.layout.notes[leaves[0].var]
     sets = f"{_bits(written)}, {fixed}, {rebound}, {doubles}, {singles}"
     w.line(f"code = arguments_fault(base + {first}, {len(leaves)}, {sets})")
-    w.use("AliasingError", faults.AliasingError)
     names = repr(_names(facts, leaves))
     lo, hi = (faults.first_code(faults.OVERLAPPING + k) for k in (0, 1))
     with w.indented(f"if code != 0 and not {lo} <= code < {hi}:"):
         w.line("tape_release(tape)")
-        w.line(f"raise AliasingError(code, {names})")
+        _raise(w, _names(facts, leaves))
     if not facts.args_alias and len(leaves) > 1:
         w.use("ArgumentsOverlap", faults.ArgumentsOverlap)
         with w.indented("if code != 0:"):
-            w.line(f"tape[{overlapping.USED}] = {overlapping.MARK}")
+            w.use("store_at", store_at)
+            w.line(f"store_at(tape, {overlapping.USED}, {overlapping.MARK})")
             w.line(f"raise ArgumentsOverlap({names})")
 
 
@@ -131,10 +138,9 @@ def write_shadow_checks(facts: Facts, w: Writer, path: Callable[..., str]) -> No
     written = [facts.args_alias or is_written(facts, leaf) for leaf in leaves]
     mine = [leaf for leaf, on in zip(leaves, shadowed, strict=True) if on]
     words = [boundary.note_words(leaf.var.type.ndim) for leaf in mine]
-    w.use("address_of", address_of)
+    w.use("stack_words", boundary.stack_words)
     w.use("note_array", boundary.note_array)
-    w.line(f"notes = {new_array(w, 'empty', f'({sum(words)},)', types.int64)}")
-    w.line("shadows = address_of(notes)")
+    w.line(f"shadows = stack_words({sum(words)})")
     for k, leaf in enumerate(mine):
         w.line(f"note_array(shadows, {8 * sum(words[:k])}, {path(leaf.path)})")
     w.use("shadows_fault", faults.shadows_fault)
@@ -143,13 +149,8 @@ def write_shadow_checks(facts: Facts, w: Writer, path: Callable[..., str]) -> No
         f"code = shadows_fault(base + {first}, {len(leaves)}, shadows, "
         f"{_bits(shadowed)}, {_bits(written)})"
     )
-    # the notes are alive until here
-    with w.indented("if code != 0 and notes.size > 0:"):
-        w.use("AliasingError", faults.AliasingError)
-        w.use("ShadowError", faults.ShadowError)
-        with w.indented(f"if code >= {faults.first_code(faults.SEPARATE)}:"):
-            w.line(f"raise AliasingError(code, {_names(facts, leaves)!r})")
-        w.line(f"raise ShadowError(code, {_names(facts, leaves)!r})")
+    with w.indented("if code != 0:"):
+        _raise(w, _names(facts, leaves))
     _result_checks(facts, w, [path(leaf.path) for leaf in mine])
 
 

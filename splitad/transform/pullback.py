@@ -1,7 +1,7 @@
 """The pullback as a whole: what it is given, and what it returns or leaves in shadows.
 
     def f(x, s):                    def f__pullback(tape, refs, result_bar, d_x, d_s):
-        for i in range(n):              base = tape[0]; cur = tape[2]       it reads the tape backwards
+        for i in range(n):              base, cur = ...                     it reads the tape backwards
             ...                         d_r = result_bar                    the cotangent of the result
         s.h = t                         d_t += d_s.h                        and of fields that were rebound
         return r                        for i in range(n - 1, -1, -1): ...  the adjoints
@@ -24,7 +24,7 @@ from splitad.errors import ShadowError
 from splitad.ir import nodes as ir
 from splitad.ir.types import struct_fields
 from splitad.runtime.shadow_table import add_into
-from splitad.tape.ops import column
+from splitad.tape.ops import column, load_at
 from splitad.transform import lists, reversed_blocks
 from splitad.transform.checks import write_shadow_checks
 from splitad.transform.facts import Facts
@@ -54,11 +54,12 @@ def run(facts: Facts, name: str, names: dict[str, object]) -> Writer:
 def _body(r: Reversal) -> None:
     w, root = r.w, r.facts.where.root
     w.use("column", column)
-    w.line("base = tape[0]")
+    w.use("load_at", load_at)
+    w.line("base = load_at(tape, 0)")
     if r.facts.inner:
         r.tape.find_record()
     else:
-        w.line("cur = tape[2]")
+        w.line("cur = load_at(tape, 2)")
     top = w.mark()
     if not r.facts.inner:
         r.tape.references()

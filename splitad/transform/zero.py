@@ -17,7 +17,7 @@ from splitad.rules.spelling import unique_number
 from splitad.runtime.lists import LISTS
 from splitad.runtime.noted import new_struct, noted_array
 from splitad.runtime.zero import zeros_as
-from splitad.tape.ops import column
+from splitad.tape.ops import column, load_at
 from splitad.transform import lists
 from splitad.transform.facts import Facts, path_name
 from splitad.transform.operands import tuple_text
@@ -29,7 +29,8 @@ def run(facts: Facts, name: str, names: dict[str, object]) -> Writer:
     w = Writer(names)
     work = _Zero(facts, w)
     with w.indented(f"def {name}(tape, refs):"):
-        w.line("base = tape[0]")
+        w.use("load_at", load_at)
+        w.line("base = load_at(tape, 0)")
         texts = [
             work.part(param.type, (k,))
             for k, (param, activity) in enumerate(
