@@ -133,10 +133,12 @@ def _squared(ctx: ArrayContext, value: ir.Var) -> ir.Var:
 
 
 def deviation(ctx: ArrayContext, value: Any, type: types.Type) -> ir.Operand:
-    """np.std"""
+    """np.std: a norm of the differences from the mean, hence of derivative 0 where these are all 0."""
     var = variance(ctx, value, types.float64)
-    half = ir.Lit(0.5, types.float64)
-    return ctx.b.cast(ctx.b.prim(operator.pow, var, half, type=types.float64), type)
+    half, one, zero = (ir.Lit(number, types.float64) for number in (0.5, 1.0, 0.0))
+    none = ctx.b.prim(operator.eq, var, zero, type=types.boolean)
+    root = ctx.b.prim(operator.pow, ctx.select(none, one, var), half, type=types.float64)
+    return ctx.b.cast(ctx.select(none, zero, root), type)
 
 
 # ---- extremes ------------------------------------------------------------------------------------------
