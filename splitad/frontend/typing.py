@@ -189,8 +189,13 @@ def _constant(definitions: dict[str, list[Any]], argtypes: Any, value: Any) -> A
     return value
 
 
-# a call stays a call, also of a function with inline="always": the line says whose it is
-_SKIPPED = (untyped_passes.InlineInlinables, untyped_passes.WithLifting)
+# A call stays a call, also of a function with inline="always": the line says whose it is.  There are no
+# closures left, and Numba's inlining of them makes arrays of lists and drops stores that it takes for dead.
+_SKIPPED = (
+    untyped_passes.InlineInlinables,
+    untyped_passes.InlineClosureLikes,
+    untyped_passes.WithLifting,
+)
 
 
 def _infer(
