@@ -43,6 +43,8 @@ from splitad.transform.operands import assign, result_text, typed
 _TAKES_APART = (ir.GetField, ir.TupleGet, ir.Dim, ir.Stride, ir.ListItems, ir.ListArrays)
 WHILE_CHUNK = 1024  # iterations of a `while` that are reserved at a time
 
+TRUE = ir.Lit(True, types.boolean)
+
 
 def run(facts: Facts, name: str, names: dict[str, object]) -> Writer:
     """The function's text: ``name(tape, *args) -> (result, refs)``.
@@ -84,12 +86,19 @@ class _Augment:
         if self.draws_ids:
             w.line(f"next_id = {len(fn.leaves)}")
         lists.start(fn, w)
+        left = self.never_returned() if _never_ends(fn.body) else None
+        if left is not None:  # Numba needs a way out that it can type
+            with w.indented("if base < 0:"):
+                w.line(left)
         w.use("column", column)
         self.slot[root] = lambda c: f"{self.typed_column(str(c.offset), c)}[0]"
         for var in fn.params:
             self.save(var, root)
         self.block(root)
         self.check_arguments()
+        if left is not None:
+            w.line(left)
+            return
         for copy in self.plan.behind(None):
             self.keep(copy)
         for leaf in fn.leaves:
@@ -106,6 +115,12 @@ class _Augment:
         held += lists.held(self.facts, w)
         kept, own = ("".join(name + ", " for name in names) for names in (refs, held))
         w.line(f"return {result}, (({kept}), ({own}))")
+
+    def never_returned(self) -> str:
+        """Of the type of what is returned; never run."""
+        kept = [c.array.type for c in self.plan.copies if c.by_reference]
+        result = result_text(self.w, _undefined(self.facts.fn, self.facts.fn.result))
+        return f"return {result}, (({''.join(zero(self.w, t) + ', ' for t in kept)}), ())"
 
     def inner_function(self) -> None:
         """Its record starts where the tape ended; where that was, the tape says last."""
@@ -330,16 +345,38 @@ class _Augment:
 
     def reserve(self, nbytes: str) -> None:
         if nbytes != "0":
-            held = [identifier(v.name) for v in self.held_now()]
+            held = self.held_now()
             reserve = reserve_for(self.facts.limit_message, len(held))
             name = self.w.use(f"reserve_{unique_number(reserve)}", reserve)
             self.w.line(f"base = {name}({', '.join(['tape', 'cur', nbytes, *held])})")
 
-    def held_now(self) -> tuple[ir.Var, ...]:
+    def held_now(self) -> list[str]:
         """What would leak if there is no room on the tape.  Outside of loops Numba gives back everything."""
         if self.held is None or self.now is None:
-            return ()
+            return []
         stmt, scope = self.now
         if not (isinstance(stmt, (ir.For, ir.While)) or any(s.is_loop for s in scope.chain())):
-            return ()
-        return self.held.at(stmt, scope)
+            return []
+        names = [identifier(v.name) for v in self.held.at(stmt, scope)]
+        return names + lists.collections(self.facts.fn)
+
+
+def _never_ends(block: ir.Block) -> bool:
+    """Whether the function is left, by an exception, in this block."""
+    for stmt in block.stmts:
+        match stmt:
+            case ir.Raise():
+                return True
+            case ir.If() if _never_ends(stmt.then) and _never_ends(stmt.orelse):
+                return True
+            case ir.While() if stmt.inits[0] == TRUE:
+                if stmt.body.yields[0] == TRUE or _never_ends(stmt.body):
+                    return True
+    return False
+
+
+def _undefined(fn: ir.Function, tree: ir.Tree) -> ir.Tree:
+    """A result of these types."""
+    if isinstance(tree, ir.TupleTree):
+        return replace(tree, items=tuple(_undefined(fn, item) for item in tree.items))
+    return tree if tree is None or tree in fn.params else ir.Lit(ir.UNDEF, tree.type)

@@ -77,13 +77,26 @@ Statement = ir.ListItems | ir.ListArrays | ir.ListOp | ir.Refer | ir.Deref
 
 def start(fn: ir.Function, w: Writer) -> None:
     """The arrays that lists hold, one collection for each type of them."""
-    kinds = (ir.Refer, ir.Deref, ir.ListArrays)
-    used = [stmt for stmt in walk(fn.body) if isinstance(stmt, kinds)]
-    for type in dict.fromkeys(kind_of(stmt) for stmt in used):
-        marks = next(marks_of(stmt) for stmt in used if kind_of(stmt) == type)
-        name = _collection(w, type)
+    for type, marks in _collected(fn).items():
+        name = _collection(type)
         w.line(f"{name} = [{_nothing(w, type)}]")
         w.line(f"{name}_marks = [({'0, ' * max(len(marks), 1)})]")
+
+
+def _collected(fn: ir.Function) -> dict[types.Array, tuple[ir.Operand, ...]]:
+    """The types of arrays that lists hold, and the marks of one array of each."""
+    kinds = (ir.Refer, ir.Deref, ir.ListArrays)
+    used = [stmt for stmt in walk(fn.body) if isinstance(stmt, kinds)]
+    found: dict[types.Array, tuple[ir.Operand, ...]] = {}
+    for stmt in used:
+        found.setdefault(kind_of(stmt), marks_of(stmt))
+    return found
+
+
+def collections(fn: ir.Function) -> list[str]:
+    """The variables that hold them."""
+    names = [_collection(type) for type in _collected(fn)]
+    return [*names, *(name + "_marks" for name in names)]
 
 
 def marks_of(stmt: ir.Refer | ir.Deref | ir.ListArrays) -> tuple[ir.Operand, ...]:
@@ -97,7 +110,7 @@ def _nothing(w: Writer, type: types.Array) -> str:
     return f"{text}[::1]" if type.layout == "A" else text
 
 
-def _collection(w: Writer, type: types.Array) -> str:
+def _collection(type: types.Array) -> str:
     return f"listed_{str(type.dtype).split('(')[0]}_{type.ndim}d_{type.layout}"
 
 
@@ -110,7 +123,7 @@ def statement(w: Writer, stmt: Statement) -> tuple[ir.Var, ...]:
 def _write(w: Writer, stmt: Statement) -> None:
     if isinstance(stmt, ir.ListArrays):
         w.use("refer_all", runtime.refer_all)
-        name, given = _collection(w, stmt.kind), operand(w, stmt.obj)
+        name, given = _collection(stmt.kind), operand(w, stmt.obj)
         first = "-1"
         if len(stmt.outs) > 1:
             first = identifier(stmt.outs[1].name)
@@ -121,14 +134,14 @@ def _write(w: Writer, stmt: Statement) -> None:
         return
     if isinstance(stmt, ir.Refer):
         w.use("refer", runtime.refer)
-        name = _collection(w, stmt.kind)
+        name = _collection(stmt.kind)
         marks = "".join(operand(w, mark) + ", " for mark in stmt.marks) or "0, "
         array = typed(w, stmt.array, stmt.kind)
         w.line(f"{identifier(stmt.out.name)} = refer({name}, {name}_marks, {array}, ({marks}))")
         return
     if isinstance(stmt, ir.Deref):
         array_, *marks_ = stmt.outs
-        name, ref = _collection(w, array_.type), operand(w, stmt.ref)
+        name, ref = _collection(array_.type), operand(w, stmt.ref)
         w.line(f"{identifier(array_.name)} = {name}[{ref}]")
         for k, mark in enumerate(marks_):
             w.line(f"{identifier(mark.name)} = {name}_marks[{ref}][{k}]")

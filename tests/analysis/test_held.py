@@ -78,8 +78,24 @@ def with_arrays_of_its_own(x, n):
     return s + v[2]
 
 
+def with_a_list_of_arrays(x, n):
+    kept = [x.copy()]
+    s = 0.0
+    for k in range(n):
+        if k < 10:
+            kept.append(kept[k] * s)
+        for row in kept:
+            s = math.cos(s * row[0] + x[1])
+    return s
+
+
 X = np.ones(4)
-CASES = [(reads, X), (in_a_while, (X, X.copy())), (with_arrays_of_its_own, X)]
+CASES = [
+    (reads, X),
+    (in_a_while, (X, X.copy())),
+    (with_arrays_of_its_own, X),
+    (with_a_list_of_arrays, X),
+]
 
 
 @pytest.mark.parametrize("f, arg", CASES, ids=[f.__name__ for f, _ in CASES])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numba
 import numpy as np
 import pytest
 
@@ -34,6 +35,31 @@ def raising(x, n):
     return s
 
 
+def one_of_two(x, n):
+    for i in range(x.shape[0]):
+        x[i] *= 2.0
+    if n > 0:
+        raise ValueError("a")
+    else:
+        raise KeyError("b")
+
+
+def forever(x, n):
+    while True:
+        x[0] = x[0] * 2.0
+        n -= 1
+        if n < 0:
+            raise ValueError("a")
+
+
+def in_a_callee(x, n):
+    jitted_forever(x, n)
+    return x[0], x.copy()
+
+
+jitted_forever = numba.njit(forever)
+
+
 def test_a_linear_function_records_nothing() -> None:
     text = pair_text(straight, 1.0)
     assert text.facts.layout.header == 0
@@ -63,6 +89,33 @@ def test_an_exception_gives_the_tape_back() -> None:
     result, pullback = forward(ramp(), 5)
     assert result == pytest.approx(np.prod(ramp()))
     assert np.all(np.isfinite(ad.grad(raising)(ramp(), 5)))
+
+
+@pytest.mark.parametrize("fn", [one_of_two, forever, in_a_callee])
+def test_a_function_that_always_raises(fn) -> None:
+    """Numba has no type for what it returns."""
+    plain, forward = numba.njit(fn), ad.split(fn)
+
+    @numba.njit
+    def call(x, n):
+        result, pullback = forward(x, n)
+        return pullback.make_zero()
+
+    def check(called) -> None:
+        x, y = ramp(), ramp()
+        with pytest.raises(ValueError):
+            plain(x, 1)
+        with pytest.raises(ValueError):
+            called(y, 1)
+        assert np.array_equal(x, y)
+
+    check(call)
+    check(forward)
+    with no_leak():  # of itself Numba leaks what a function holds that calls another, which raises
+        x = ramp()
+        with pytest.raises(ValueError):
+            forward(x, 1)
+        del x
 
 
 def test_the_limit() -> None:
