@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
 from typing import Any
 
@@ -148,14 +149,14 @@ def test_statements_know_their_line_also_in_callees() -> None:
 
 
 @numba.njit
-def doubled(x, n):
+def deeper(body, n):
     if n < 1:
-        return x
-    return doubled(x * 2.0, n - 1)
+        return body
+    return deeper(body, n - 1)
 
 
-def recursive(n):
-    return doubled(np.ones(2), n)[0]
+def recursive(n, x):
+    return deeper(Body(x, 1.0), n).mass
 
 
 def sometimes_none(n, x):
@@ -186,23 +187,26 @@ def returns_object(x):
     return Body(x, 1.0)
 
 
-def list_of_arrays(x):
-    a = [x, x + 1]
-    return a[0].sum()
+def list_of_lists(x):
+    a = [[x[0]], [x[1]]]
+    return a[0][0]
+
+
+foreign = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(lambda x: x)
 
 
 def no_rule(x):
-    return np.linalg.lstsq(np.outer(x, x), x)[0]
+    return foreign(x[0])
 
 
 REFUSED = [
-    (recursive, (3,), UnsupportedError, "ecursive"),
+    (recursive, (3, xs(3)), UnsupportedError, "ecursive"),
     (sometimes_none, (3, 1.0), UnsupportedError, "not the same kind"),
     (objects_by_path, (True, xs(3)), UnsupportedError, "must not depend on the path"),
     (object_from_loop, (3, xs(3)), UnsupportedError, "made in a loop|depend on the path"),
     (returns_object, (xs(3),), UnsupportedError, "Returning"),
-    (list_of_arrays, (xs(),), UnsupportedError, "A list of array"),
-    (no_rule, (xs(),), NoRuleError, "lstsq"),
+    (list_of_lists, (xs(),), UnsupportedError, "A list of list"),
+    (no_rule, (xs(),), NoRuleError, "has no rule"),
 ]
 
 
