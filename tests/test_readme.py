@@ -113,6 +113,12 @@ def test_rules(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     _hold("rules", _run(str(program)).rstrip("\n"), request.config.getoption("--update-golden"))
 
 
+def test_numpy(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    program = tmp_path / "table.py"  # for the same reason
+    program.write_text("from tests.rules.numpy_status import table\n\nprint(table())\n")
+    _hold("numpy", _run(str(program)).rstrip("\n"), request.config.getoption("--update-golden"))
+
+
 def test_error(request: pytest.FixtureRequest) -> None:
     _hold("error", error_text(), request.config.getoption("--update-golden"))
 
