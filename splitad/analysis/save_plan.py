@@ -257,7 +257,7 @@ def save_plan(
         provide(var)
     undone = {copy.array for copy in source.values() if copy.undo}
     for var in sorted(old, key=lambda v: v.name):
-        if where.definition[var].array in undone:  # type: ignore[union-attr]
+        if where.definition[var].array in undone:  # type: ignore[union-attr, operator]
             provide(var)
     for call, array in needs.contents:
         copy = finder.copy_for_call(array, call, _scope_of(call, where))

@@ -199,7 +199,7 @@ def _is_contiguous(ctx: ArrayContext, array: ir.Var, layout: str) -> ir.Operand:
     fits: ir.Operand | None = None
     for k, stride in enumerate(strides):
         starts = test(operator.or_, short[k], test(operator.eq, stride, itemsize))
-        if before is None:
+        if before is None or fits is None:
             before, fits = short[k], starts
             continue
         starts = test(operator.or_, starts, b.prim(operator.not_, before, type=types.boolean))

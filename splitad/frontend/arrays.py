@@ -382,9 +382,10 @@ def _axes(ctx: ArrayContext, axes: Any, ndim: int) -> list[int]:
     """One axis or several, as numbers from 0 on."""
     items = axes.items if isinstance(axes, (TupleVal, ListVal)) else axes
     items = items if isinstance(items, (tuple, list)) else (items,)
-    if not all(isinstance(item, ir.Lit) and -ndim <= item.value < ndim for item in items):
+    known = [item.value for item in items if isinstance(item, ir.Lit)]
+    if len(known) < len(items) or not all(-ndim <= axis < ndim for axis in known):
         ctx.refuse("The axes must be constants in range.")
-    return [item.value % ndim for item in items]
+    return [axis % ndim for axis in known]
 
 
 def permuted(ctx: ArrayContext, array: Any, order: list[int], type: types.Type) -> ir.Var:
@@ -549,7 +550,7 @@ def _rule_call(
 def _operand(ctx: ArrayContext, value: Any) -> Any:
     """An argument of a rule: a tuple or list of numbers becomes an array, as NumPy makes one of it."""
     if isinstance(value, (TupleVal, ListVal)) and value.items and all(map(is_scalar, value.items)):
-        kind = unify([item.type for item in value.items])
+        kind = unify([item.type for item in value.items])  # type: ignore[union-attr]
         if kind is not None:
             return MAKERS[np.array](ctx, [value], {}, types.Array(kind, 1, "C"))
     return materialize(ctx, value)

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-
 # the class of all functions that ctypes makes
 _CTYPES: Any = ctypes.CFUNCTYPE(None).__mro__[1]
 

@@ -80,7 +80,7 @@ def _norm_matrix(a, ord, out, d, d_a):  # type: ignore[no-untyped-def]
         return
     if ord == 2 or ord == -2:
         if out != 0:
-            u, s, vh = np.linalg.svd(np.ascontiguousarray(a), 0)
+            u, s, vh = np.linalg.svd(np.ascontiguousarray(a), 0)  # type: ignore[call-overload]
             k = 0 if ord == 2 else len(s) - 1
             for i in range(a.shape[0]):
                 for j in range(a.shape[1]):
@@ -91,7 +91,7 @@ def _norm_matrix(a, ord, out, d, d_a):  # type: ignore[no-untyped-def]
     for i in range(a.shape[0]):
         for j in range(a.shape[1]):
             sums[i if rows else j] += abs(a[i, j])
-    k = np.argmax(sums) if ord > 0 else np.argmin(sums)
+    k = int(np.argmax(sums) if ord > 0 else np.argmin(sums))
     if rows:
         for j in range(a.shape[1]):
             d_a[k, j] += d * _direction(a[k, j])
@@ -288,7 +288,7 @@ def _cond(a: Any, p: Any, d: Any, d_a: Any) -> None:
 
 @register_jitable
 def _cond2(a, inverted, d, d_a):  # type: ignore[no-untyped-def]
-    u, s, vh = np.linalg.svd(np.ascontiguousarray(a), 0)
+    u, s, vh = np.linalg.svd(np.ascontiguousarray(a), 0)  # type: ignore[call-overload]
     d_s = np.zeros_like(s)
     top, low = (-1, 0) if inverted else (0, -1)
     d_s[top] += d / s[low]
@@ -444,7 +444,7 @@ def _add_columns_impl(d_b, bar):  # type: ignore[no-untyped-def]
 @njit(error_model="numpy")
 def lstsq_pullback(a, b, x, rank, d_x, d_residuals, d_s, d_a, d_b):  # type: ignore[no-untyped-def]
     """x = pinv(a) b; residuals = norm(b - a x)^2, in which x is at its minimum"""
-    u, s, vh = np.linalg.svd(np.ascontiguousarray(a), 0)
+    u, s, vh = np.linalg.svd(np.ascontiguousarray(a), 0)  # type: ignore[call-overload]
     if d_s is not None and d_a is not None:
         _add_singular(u, s, vh, d_s, d_a)
     right, solution = _columns(b), _columns(x)

@@ -129,7 +129,10 @@ class Shadows:
                 continue
             if other.var in entry and self.fn.leaves.index(other) > self.fn.leaves.index(leaf):
                 continue  # its shadow is not there yet
-            whole, part = f"base + {entry.get(other.var, notes[other.var])}", f"base + {entry[leaf.var]}"
+            whole, part = (
+                f"base + {entry.get(other.var, notes[other.var])}",
+                f"base + {entry[leaf.var]}",
+            )
             maker = part_of(leaf.var.type)
             name = w.use(f"part_of_{unique_number(maker)}", maker)
             w.use("notes_overlap", notes_overlap)

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numba
-import numpy as np
 import pytest
 
 from splitad.errors import NoRuleError, UnsupportedError

@@ -17,7 +17,9 @@ def _numbers(seed: int, *shape: int, dtype: Any) -> Any:
     """Random numbers between 0.3 and 2.3 in size, no two of them close to each other, of both signs."""
     rng = np.random.default_rng(seed)
     count = int(np.prod(shape))
-    sizes = rng.permutation(np.linspace(0.3 + 0.01 * seed, 2.3, count)) * rng.choice([-1.0, 1.0], count)
+    sizes = rng.permutation(np.linspace(0.3 + 0.01 * seed, 2.3, count)) * rng.choice(
+        [-1.0, 1.0], count
+    )
     made = sizes.reshape(shape)
     if np.issubdtype(dtype, np.complexfloating):
         made = made + 1j * rng.permutation(np.linspace(-1.9, 1.7, count)).reshape(shape)
@@ -25,7 +27,9 @@ def _numbers(seed: int, *shape: int, dtype: Any) -> Any:
 
 
 def _definite(n: int, dtype: Any) -> Any:
-    a = _numbers(5, n, n, dtype=np.complex128 if np.issubdtype(dtype, np.complexfloating) else float)
+    a = _numbers(
+        5, n, n, dtype=np.complex128 if np.issubdtype(dtype, np.complexfloating) else float
+    )
     return (a @ a.conj().T + np.diag(np.arange(1.0, n + 1))).astype(dtype)
 
 

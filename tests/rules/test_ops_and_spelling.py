@@ -55,7 +55,6 @@ def test_trip_count_and_at_most() -> None:
         assert compiled(n, limit) == (len(range(n)), sorted([n, limit])[0])
 
 
-
 @pytest.mark.parametrize("p, d", [(math.inf, 0.0), (math.nan, 0.0), (math.inf, -0.0), (2, 0.0)])
 def test_a_zero_cotangent_times_anything_is_zero(p, d):
     compiled = numba.njit(lambda p, d: ops.guarded_mul(p, d))
