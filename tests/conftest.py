@@ -9,10 +9,11 @@ pytest --fuzz-profile=ci        the hypothesis profile: dev (few examples), ci, 
 from __future__ import annotations
 
 import difflib
+import gc
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,15 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 _CACHE = pytest.StashKey[str]()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _cheap_collections() -> Iterator[None]:
+    """Compiled functions live on, some gigabytes of them by the end.  Leak checks collect garbage often: what
+    is alive when a module is done is not looked through again."""
+    yield
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture
