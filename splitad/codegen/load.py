@@ -2,7 +2,6 @@
 
     load_source(stem, source, injected) -> module
     module_name(stem, source) -> "splitad_generated.<stem>_<hash>"
-    cache_folder() -> Path
 
 A real file makes Numba's messages show the line, lets inspect.getsource and a debugger work, and is what
 Numba's own disk cache wants.  The name is made of `stem` (the function) and a hash of the content, hence a
@@ -11,8 +10,7 @@ used.  `injected` holds what the text refers to but cannot import (njit function
 the module's globals before the text runs, and a module already loaded is returned as it is, so things
 that differ must lead to a different text (a comment with their keys will do).
 
-The folder is $SPLITAD_CACHE_DIR, or ~/.cache/splitad.  Code is run from there, so it must belong to the user
-and nobody else may write to it; otherwise it is refused.
+The files are in the cache folder; see store.py.
 """
 
 from __future__ import annotations
@@ -22,59 +20,17 @@ import importlib.abc
 import importlib.machinery
 import importlib.util
 import linecache
-import os
 import re
-import stat
 import sys
-import tempfile
 import threading
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from splitad.errors import SplitadError
+from splitad.store import cache_folder, write_file
 
 PACKAGE = "splitad_generated"
 _lock = threading.RLock()
-
-
-def cache_folder() -> Path:
-    """The folder of the generated files; made on first use."""
-    given = os.environ.get("SPLITAD_CACHE_DIR")
-    if given:
-        folder = Path(given).expanduser()
-    else:
-        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-        folder = Path(base) / "splitad"
-    folder = folder.absolute()
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise SplitadError(
-            f"cannot make the cache folder {folder}: {error.strerror or error}", None, _OTHER_FOLDER
-        ) from error
-    _refuse_unsafe(folder)
-    return folder
-
-
-_OTHER_FOLDER = "set the environment variable SPLITAD_CACHE_DIR to a folder of your own"
-
-
-def _refuse_unsafe(folder: Path) -> None:
-    if os.name != "posix":  # elsewhere the permission bits say nothing
-        return
-    status = folder.stat()
-    if status.st_uid != os.geteuid():
-        raise SplitadError(
-            f"the cache folder {folder} belongs to another user", None, _OTHER_FOLDER
-        )
-    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise SplitadError(
-            f"others may write to the cache folder {folder}, and splitad runs code from there",
-            None,
-            f"chmod go-w {folder}, or {_OTHER_FOLDER}",
-        )
 
 
 def _file_stem(stem: str, source: str) -> str:
@@ -95,7 +51,7 @@ def load_source(stem: str, source: str, injected: Mapping[str, Any] | None = Non
         if name in sys.modules:
             return sys.modules[name]
         _ensure_package()
-        path = write_file(cache_folder(), _file_stem(stem, source) + ".py", source)
+        path = write_file(cache_folder(), _file_stem(stem, source) + ".py", source.encode())
         linecache.checkcache(str(path))
         loader = _Loader(name, str(path), source)
         spec = importlib.util.spec_from_file_location(name, path, loader=loader)
@@ -122,26 +78,6 @@ class _Loader(importlib.machinery.SourceFileLoader):
     def get_code(self, fullname: str) -> Any:
         # no .pyc either: it could be somebody else's
         return compile(self.text, self.path, "exec", dont_inherit=True)
-
-
-def write_file(folder: Path, name: str, text: str) -> Path:
-    """Make sure that folder/name holds exactly `text`; whole or not at all."""
-    path = folder / name
-    data = text.encode()
-    try:
-        if not path.is_symlink() and path.read_bytes() == data:
-            return path
-    except OSError:
-        pass
-    handle, temporary = tempfile.mkstemp(prefix=".", suffix=".tmp", dir=folder)  # mode 0600
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-    return path
 
 
 class _Finder(importlib.abc.MetaPathFinder):
