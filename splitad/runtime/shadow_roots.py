@@ -28,7 +28,8 @@ from splitad.runtime.boundary import (
     note_overlaps_itself,
     stack_note,
 )
-from splitad.runtime.shadow_table import ShadowTable, get_value, sizes_of
+from splitad.runtime.shadow_table import ShadowTable, get_value
+from splitad.tape.arrays import sizes_of
 from splitad.tape.columns import column, scalar_type
 from splitad.tape.ops import address_of
 

@@ -22,6 +22,7 @@ from numba.extending import intrinsic, models, overload, register_model
 
 from splitad.errors import ShadowError
 from splitad.runtime import table_code as code
+from splitad.tape.arrays import on_stack, sizes_of
 from splitad.tape.columns import scalar_type
 from splitad.tape.ops import TAPE, fill_array
 
@@ -107,21 +108,12 @@ def get_value(
 ) -> Any:
     """The shadow of array number `key`, as a new reference."""
     arrays = table_type.arrays
-    shape = cgutils.alloca_once(builder, _i64, size=_i64(max(len(sizes), 1)))
-    for k, size in enumerate(sizes):
-        builder.store(size, builder.gep(shape, [_i64(k)]))
     itemsize = context.get_abi_sizeof(context.get_data_type(arrays.dtype))
-    rest = (key, _i64(len(sizes)), _i64(itemsize), builder.ptrtoint(shape, _i64))
+    rest = (key, _i64(len(sizes)), _i64(itemsize), on_stack(builder, sizes))
     entry = _call(context, builder, table_type, table, "splitad_table_get", *rest)
     value = builder.load(_entry_array(context, builder, arrays, entry))
     context.nrt.incref(builder, arrays, value)
     return value
-
-
-def sizes_of(context: Any, builder: Any, shape_type: Any, shape: Any) -> list[Any]:
-    """The items of a tuple of sizes."""
-    parts = cgutils.unpack_tuple(builder, shape) if len(shape_type) else []
-    return [context.cast(builder, n, t, types.intp) for n, t in zip(parts, shape_type, strict=True)]
 
 
 @intrinsic  # type: ignore[misc]

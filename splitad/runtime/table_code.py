@@ -17,15 +17,15 @@ from __future__ import annotations
 from llvmlite import ir
 from numba.core.runtime import _nrt_python
 
+from splitad.tape.array_code import MEMINFO, emit_new, memset_of
 from splitad.tape.machine_code import Emit, c_function, compiled, external, i32, i64, void
 
 SYMBOLS = (
     "splitad_table_get", "splitad_table_entry", "splitad_table_drop", "splitad_table_dtor",
 )  # fmt: skip
 
-# in a handle, in an entry: byte offsets
+# in a handle: byte offsets
 ENTRIES, COUNT, ENTRY_BYTES = 0, 8, 16
-MEMINFO, PARENT, NITEMS, ITEMSIZE, DATA, SHAPE = range(0, 48, 8)
 
 
 def _emit_entry(module: ir.Module, realloc: ir.Function, memset: ir.Function) -> ir.Function:
@@ -58,13 +58,7 @@ def _emit_clear(module: ir.Module, release: ir.Function) -> ir.Function:
     return e.fn
 
 
-def _emit_get(
-    module: ir.Module, entry: ir.Function, clear: ir.Function, memset: ir.Function
-) -> None:
-    allocate = external(
-        module, "new_meminfo", i64, [i64, i32], _nrt_python.c_helpers["MemInfo_alloc_aligned"]
-    )
-    data_of = external(module, "meminfo_data", i64, [i64], _nrt_python.c_helpers["MemInfo_data"])
+def _emit_get(module: ir.Module, entry: ir.Function, clear: ir.Function, new: ir.Function) -> None:
     e = Emit(module, "splitad_table_get", i64, 5)
     b = e.b
     table, key, ndim, itemsize, sizes = e.fn.args
@@ -74,24 +68,10 @@ def _emit_get(
     with b.if_then(e.less(key, e.const(0))):
         b.call(clear, [found])
     with b.if_then(e.is_zero(e.load(found, MEMINFO))):
-        nitems = b.alloca(i64)
-        b.store(e.const(1), nitems)
-        strides = b.add(found, b.add(b.mul(ndim, e.const(8)), e.const(SHAPE)))
-        with e.loop(e.const(0), ndim) as i:  # from the last dimension to the first
-            at = b.mul(b.sub(b.sub(ndim, i), e.const(1)), e.const(8))
-            n = e.load(b.add(sizes, at))
-            e.store(n, b.add(b.add(found, at), e.const(SHAPE)))
-            e.store(b.mul(b.load(nitems), itemsize), b.add(strides, at))
-            b.store(b.mul(b.load(nitems), n), nitems)
-        nbytes = b.mul(b.load(nitems), itemsize)
-        meminfo = b.call(allocate, [nbytes, i32(32)])
-        with b.if_then(e.is_zero(meminfo)):
-            b.ret(meminfo)
-        data = b.call(data_of, [meminfo])
-        b.call(memset, [data, i32(0), nbytes])
-        words = [(meminfo, MEMINFO), (e.const(0), PARENT), (b.load(nitems), NITEMS)]
-        for value, at in [*words, (itemsize, ITEMSIZE), (data, DATA)]:
-            e.store(value, found, at)
+        wrong = b.call(new, [found, ndim, itemsize, sizes, e.const(1)])
+        with b.if_then(e.not_zero(wrong)):
+            e.store(0, found, MEMINFO)
+            b.ret(e.const(0))
     b.ret(found)
 
 
@@ -120,11 +100,11 @@ def _emit_dtor(module: ir.Module, clear: ir.Function, free: ir.Function) -> None
 def _build() -> object:
     module = ir.Module(name="splitad_shadow_tables")
     realloc = external(module, "realloc", i64, [i64, i64], c_function("realloc"))
-    memset = external(module, "memset", i64, [i64, i32, i64], c_function("memset"))
+    memset = memset_of(module)
     free = external(module, "free", void, [i64], c_function("free"))
     release = external(module, "drop_kept", void, [i64], _nrt_python.c_helpers["MemInfo_release"])
     entry, clear = _emit_entry(module, realloc, memset), _emit_clear(module, release)
-    _emit_get(module, entry, clear, memset)
+    _emit_get(module, entry, clear, emit_new(module, memset))
     _emit_drop(module, clear)
     _emit_dtor(module, clear, free)
     return compiled(module, SYMBOLS)

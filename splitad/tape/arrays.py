@@ -4,6 +4,7 @@
     put_array(address, cur, a)             writes it at offset cur
     last_array(address, cur, dtype, ndim)  the array that ends at offset cur, over the tape's memory
     empty_array(shape, dtype), zero_array(shape, dtype)    as np.empty and np.zeros, for a tuple of sizes
+    copy_array(a)                          as a.copy(), of a C-contiguous array
 
 Intrinsics, not compiled functions: they are used for every type of array, and cost no compilation each.
 """
@@ -16,8 +17,8 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
-from numba.np.arrayobj import _empty_nd_impl, _parse_shape
 
+from splitad.tape import array_code
 from splitad.tape.columns import pointer, scalar_type
 from splitad.tape.ops import _transfer, fill_array
 
@@ -78,10 +79,46 @@ def last_array(typingctx: Any, address: Any, cur: Any, dtype: Any, ndim: Any) ->
     return array_type(types.int64, types.int64, dtype, ndim), codegen
 
 
-def _new(context: Any, builder: Any, array_type: Any, shape: Any, value: Any) -> Any:
-    """A new array; ValueError for a negative size, MemoryError, as Numba has them."""
-    sizes = _parse_shape(context, builder, shape, value)
-    return _empty_nd_impl(context, builder, array_type, sizes)
+_ERRORS = {
+    array_code.NEGATIVE: (ValueError, "negative dimensions not allowed"),
+    array_code.TOO_BIG: (
+        ValueError,
+        "array is too big; `arr.size * arr.dtype.itemsize` is larger than the maximum possible size.",
+    ),
+    array_code.NO_MEMORY: (MemoryError, "Allocation failed (probably too large)."),
+}
+
+
+def sizes_of(context: Any, builder: Any, shape_type: Any, shape: Any) -> list[Any]:
+    """The items of a tuple of sizes."""
+    parts = cgutils.unpack_tuple(builder, shape) if len(shape_type) else []
+    return [context.cast(builder, n, t, types.intp) for n, t in zip(parts, shape_type, strict=True)]
+
+
+def on_stack(builder: Any, sizes: list[Any]) -> Any:
+    """The address of some integers."""
+    words = cgutils.alloca_once(builder, _i64, size=_i64(max(len(sizes), 1)))
+    for k, size in enumerate(sizes):
+        builder.store(size, builder.gep(words, [_i64(k)]))
+    return builder.ptrtoint(words, _i64)
+
+
+def _new(context: Any, builder: Any, array_type: Any, sizes: list[Any], zeroed: bool) -> Any:
+    """A new C-contiguous array; the errors are those of np.empty."""
+    made = cgutils.alloca_once(builder, context.get_value_type(array_type))
+    itemsize = context.get_abi_sizeof(context.get_data_type(array_type.dtype))
+    kind = ir.FunctionType(_i64, [_i64] * 5)
+    fn = cgutils.get_or_insert_function(builder.module, kind, "splitad_array_new")
+    args = [
+        builder.ptrtoint(made, _i64), _i64(len(sizes)), _i64(itemsize), on_stack(builder, sizes),
+        _i64(int(zeroed)),
+    ]  # fmt: skip
+    wrong = builder.call(fn, args)
+    with builder.if_then(builder.icmp_signed("!=", wrong, _i64(0)), likely=False):
+        for code, (error, text) in _ERRORS.items():
+            with builder.if_then(builder.icmp_signed("==", wrong, _i64(code))):
+                context.call_conv.return_user_exc(builder, error, (text,))
+    return builder.load(made)
 
 
 @intrinsic  # type: ignore[misc]
@@ -89,7 +126,8 @@ def empty_array(typingctx: Any, shape: Any, dtype: Any) -> Any:
     array_type = types.Array(scalar_type(dtype), len(shape), "C")
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        return _new(context, builder, array_type, shape, args[0])._getvalue()
+        sizes = sizes_of(context, builder, shape, args[0])
+        return _new(context, builder, array_type, sizes, zeroed=False)
 
     return array_type(shape, dtype), codegen
 
@@ -99,8 +137,26 @@ def zero_array(typingctx: Any, shape: Any, dtype: Any) -> Any:
     array_type = types.Array(scalar_type(dtype), len(shape), "C")
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        array = _new(context, builder, array_type, shape, args[0])
-        cgutils.memset(builder, array.data, builder.mul(array.nitems, array.itemsize), 0)
-        return array._getvalue()
+        sizes = sizes_of(context, builder, shape, args[0])
+        return _new(context, builder, array_type, sizes, zeroed=True)
 
     return array_type(shape, dtype), codegen
+
+
+@intrinsic  # type: ignore[misc]
+def copy_array(typingctx: Any, a: Any) -> Any:
+    """``a.copy()`` of a C-contiguous array."""
+    if a.layout != "C":
+        return None
+    result = a.copy(readonly=False)
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        array = context.make_array(a)(context, builder, args[0])
+        sizes = cgutils.unpack_tuple(builder, array.shape) if a.ndim else []
+        value = _new(context, builder, result, sizes, zeroed=False)
+        made = context.make_array(result)(context, builder, value)
+        nbytes = builder.mul(array.nitems, array.itemsize)
+        cgutils.raw_memcpy(builder, made.data, array.data, nbytes, 1)
+        return value
+
+    return result(a), codegen

@@ -22,7 +22,7 @@ from splitad.analysis.scopes import Scope
 from splitad.codegen.python import dtype_name, load_text, statement, type_name
 from splitad.codegen.writer import Writer, identifier
 from splitad.ir import nodes as ir
-from splitad.tape.arrays import last_array, snapshot_nbytes
+from splitad.tape.arrays import copy_array, last_array, snapshot_nbytes
 from splitad.tape.layout import Column
 from splitad.tape.ops import column
 from splitad.transform.facts import Facts
@@ -78,7 +78,10 @@ class Restored:
         """Private copies of arrays that are taken back store by store; the tape itself is never written."""
         for copy in self.plan.behind(None):
             if copy.undo:
-                self.w.line(f"{_undo_name(copy.array)} = {_copy_name(copy)}.copy()")
+                made = f"{_copy_name(copy)}.copy()"
+                if not copy.by_reference or copy.array.type.layout == "C":
+                    made = f"{self.w.use('copy_array', copy_array)}({_copy_name(copy)})"
+                self.w.line(f"{_undo_name(copy.array)} = {made}")
 
     def is_undone(self, stmt: ir.Stmt) -> bool:
         """Whether the store is taken back in such a copy."""

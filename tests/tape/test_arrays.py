@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 from numba import njit
 
-from splitad.tape.arrays import empty_array, last_array, put_array, snapshot_nbytes, zero_array
+from splitad.tape.arrays import (
+    copy_array,
+    empty_array,
+    last_array,
+    put_array,
+    snapshot_nbytes,
+    zero_array,
+)
 from splitad.tape.ops import tape_grow, tape_new
 
 
@@ -72,3 +79,25 @@ def test_new_arrays(shape: tuple[int, ...], dtype: np.dtype) -> None:
 def test_a_new_array_has_no_negative_size() -> None:
     with pytest.raises(ValueError, match="negative dimensions"):
         new((2, -1), np.dtype("f4"))
+
+
+def test_a_new_array_that_is_too_big() -> None:
+    with pytest.raises(ValueError, match="array is too big"):
+        new((1 << 40, 1 << 40), np.dtype("f4"))
+    with pytest.raises(MemoryError):
+        new((1 << 58,), np.dtype("?"))
+
+
+@njit
+def copied(a):
+    made = copy_array(a)
+    made[0] = 7
+    return made
+
+
+def test_copy_array() -> None:
+    a = np.arange(6.0).reshape(2, 3)
+    a.flags.writeable = False
+    made = copied(a)
+    np.testing.assert_array_equal(made, [[7, 7, 7], [3, 4, 5]])
+    assert a[0, 0] == 0.0 and made.flags.writeable
