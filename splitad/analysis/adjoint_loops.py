@@ -8,7 +8,9 @@ Four facts about statements and innermost loops:
   that to the element once, behind the loop.
 - **deferred**: adjoints that add to different elements of one array in one iteration (``u[i-1]``,
   ``u[i]``, ``u[i+1]``) put what they add into a buffer; loops of their own then add the buffers.  In one
-  loop, LLVM must assume that each addition depends on the last.
+  loop, LLVM must assume that each addition depends on the last.  Those whose index is the counter and a
+  constant (`Shift`) are added by one loop that gathers, for each element, what the iterations around
+  have for it.
 - **ascending**: iterations that do not depend on each other are reversed in forward order.
 
 The last three need that no adjoint in the loop reads a shadow that another one there adds to.
@@ -29,15 +31,27 @@ from splitad.ir.walk import blocks, operands, walk
 SIMPLE = (ir.Prim, ir.Cast, ir.Dim, ir.Load, ir.Store)
 
 
+FARTHEST = 8  # how far apart the elements may be that one loop gathers
+
+
+@dataclass(frozen=True)
+class Shift:
+    """An index that is ``counter + by`` along one axis, never negative, and that the loop does not change
+    along the others.  place: the array, and the index with the counter itself along the axis."""
+
+    by: int
+    place: tuple[ir.Var, tuple[ir.Operand, ...]]
+
+
 @dataclass(frozen=True, eq=False)
 class LoopPlan:
-    """gathered, deferred: loads, by identity, and a number for each.  independent: whether no adjoint in
-    the loop reads what another adds; then the loop can vectorise.  index: for each deferred load, the
-    statements that compute its index from the counter."""
+    """gathered: loads, by identity, and a number for each.  independent: whether no adjoint in
+    the loop reads what another adds; then the loop can vectorise.  deferred: for each such load, the
+    statements that compute its index from the counter.  shifts: of some of them."""
 
     gathered: dict[int, int] = field(default_factory=dict)
-    deferred: dict[int, int] = field(default_factory=dict)
-    index: dict[int, tuple[ir.Stmt, ...]] = field(default_factory=dict)
+    deferred: dict[int, tuple[ir.Stmt, ...]] = field(default_factory=dict)
+    shifts: dict[int, Shift] = field(default_factory=dict)
     loads: tuple[ir.Load, ...] = ()
     independent: bool = False
     ascending: bool = False
@@ -141,16 +155,18 @@ def loop_plan(
     for s in loop.body.stmts:
         if isinstance(s, ir.If):
             definition.update(dict.fromkeys(s.outs, s))
-    deferred: dict[int, int] = {}
-    index: dict[int, tuple[ir.Stmt, ...]] = {}
+    deferred: dict[int, tuple[ir.Stmt, ...]] = {}
+    shifts: dict[int, Shift] = {}
     if _unit(loop) and all(_affine(s, loop, definition) for s in rest):
         for s in rest:
             others = [o for o in rest if o is not s and memory.may_alias(o.array, s.array)]
             if any(o.index != s.index or o.array != s.array for o in others):
-                deferred[id(s)] = len(deferred)
-                index[id(s)] = tuple(
+                deferred[id(s)] = tuple(
                     definition[v] for v in s.index if isinstance(v, ir.Var) and v in definition
                 )
+                shift = _shift(s, loop, definition)
+                if shift is not None:
+                    shifts[id(s)] = shift
     conflicts = [s for s in rest if id(s) not in deferred]
     for k, s in enumerate(conflicts):
         for o in conflicts[:k]:
@@ -164,7 +180,7 @@ def loop_plan(
         and _apart(reads, loop, definition, memory)
         and all(_affine(s, loop, definition) for s in rest)
     )
-    return LoopPlan(gathered, deferred, index, tuple(adds), True, ascending)
+    return LoopPlan(gathered, deferred, shifts, tuple(adds), True, ascending)
 
 
 def _summed(
@@ -207,6 +223,26 @@ def _affine(stmt: ir.Load | ir.Store, loop: ir.For, definition: dict[ir.Var, ir.
             return False
         found = True
     return found
+
+
+def _shift(load: ir.Load, loop: ir.For, definition: dict[ir.Var, ir.Stmt]) -> Shift | None:
+    """None where its index is affine otherwise."""
+    moving = [
+        k for k, entry in enumerate(load.index) if entry in definition or entry == loop.counter
+    ]
+    if load.wraps or len(moving) != 1:
+        return None
+    (axis,) = moving
+    by = 0
+    if load.index[axis] != loop.counter:
+        prim = definition[load.index[axis]]  # type: ignore[index]
+        assert isinstance(prim, ir.Prim)
+        constants = [a.value for a in prim.args if isinstance(a, ir.Lit)]
+        if loop.counter not in prim.args or not constants:
+            return None
+        by = constants[0] if prim.fn is operator.add else -constants[0]
+    place = (*load.index[:axis], loop.counter, *load.index[axis + 1 :])
+    return Shift(int(by), (load.array, place))
 
 
 def _apart(

@@ -3,17 +3,26 @@
     d_u[i] += d_v                  at once
     added_v += d_v                 gathered: d_u[0] += added_v behind the loop
     store_at(buffer_float64, at, d_v)
-    store_at(buffer_float64, at + 512, d_w)
-                                   deferred: a loop of its own adds what lies in each row of the buffer
+    store_at(buffer_float64, at + 528, d_w)
+                                   deferred: what lies in the rows of the buffer is added by loops behind
 
-`at` is the number of the iteration within the piece of the loop that a buffer serves.
+    for i in range(lo_i - 1, hi_i + 1):
+        at = i - lo_i + 8
+        add_at(d_u, i, load_at(buffer_float64, at + 1) + load_at(buffer_float64, at + 527))
+
+adds row 0 to d_u[i - 1] and row 1 to d_u[i + 1].  `at` is the number of the iteration within the piece of the
+loop that a buffer serves, plus the margin: a row has one at both ends, which holds zeros.  A value that is
+added to several elements has one row.
 """
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable
+from dataclasses import replace
+
 from numba import types
 
-from splitad.analysis.adjoint_loops import LoopPlan
+from splitad.analysis.adjoint_loops import FARTHEST, LoopPlan
 from splitad.codegen.python import new_array, statement, zero
 from splitad.codegen.writer import Writer
 from splitad.ir import nodes as ir
@@ -21,6 +30,8 @@ from splitad.tape.ops import load_at, store_at
 from splitad.transform.shadows import add_element
 
 CHUNK = 512  # iterations kept in a buffer at a time: some rows of it fit into the L1 cache
+MARGIN = FARTHEST
+ROW = CHUNK + 2 * MARGIN
 
 
 class Buffers:
@@ -29,17 +40,16 @@ class Buffers:
     def __init__(self) -> None:
         self.rows: dict[str, tuple[types.Type, int]] = {}
 
-    def place(self, load: ir.Load, row: int) -> tuple[str, str]:
-        """The buffer of a deferred addition, and the index in it for this iteration."""
-        name = f"buffer_{load.array.type.dtype}"
-        dtype, rows = self.rows.get(name, (load.array.type.dtype, 0))
-        self.rows[name] = (dtype, max(rows, row + 1))
-        return name, f"at + {row * CHUNK}" if row else "at"
+    def row(self, dtype: types.Type, row: int) -> str:
+        """The buffer that has the row."""
+        name = f"buffer_{dtype}"
+        self.rows[name] = (dtype, max(self.rows.get(name, (dtype, 0))[1], row + 1))
+        return name
 
     def write(self, w: Writer, mark: int) -> None:
         """Make them, in a place before all loops."""
         for name, (dtype, rows) in self.rows.items():
-            w.insert(mark, [f"{name} = {new_array(w, 'empty', f'({rows * CHUNK},)', dtype)}"])
+            w.insert(mark, [f"{name} = {new_array(w, 'zeros', f'({rows * ROW},)', dtype)}"])
 
 
 class Additions:
@@ -48,6 +58,8 @@ class Additions:
     def __init__(self, w: Writer, buffers: Buffers, plan: LoopPlan) -> None:
         self.w, self.buffers, self.plan = w, buffers, plan
         self.met: list[ir.Load] = []
+        self.places: dict[tuple[types.Type, str], tuple[str, int]] = {}  # buffer and row, by value
+        self.stored: dict[int, tuple[str, int]] = {}  # the same, by load
 
     def add(self, load: ir.Load, value: str) -> None:
         """The adjoint of a load; value: the cotangent of what it loaded."""
@@ -56,9 +68,7 @@ class Additions:
             self.w.line(f"{_sum_name(load)} += {value}")
         elif id(load) in self.plan.deferred:
             self.met.append(load)
-            name, offset = self.buffers.place(load, self.plan.deferred[id(load)])
-            self.w.use("store_at", store_at)
-            self.w.line(f"store_at({name}, {offset}, {value})")
+            self.stored[id(load)] = self._keep(load.array.type.dtype, value)
         else:
             add_element(self.w, load, value)
 
@@ -75,19 +85,84 @@ class Additions:
                 for load in gathered:
                     add_element(self.w, load, _sum_name(load))
 
+    def _keep(self, dtype: types.Type, value: str) -> tuple[str, int]:
+        """Store a cotangent, which does not change any more, into a row of a buffer."""
+        place = self.places.get((dtype, value))
+        if place is None:
+            row = sum(of == dtype for of, _ in self.places)
+            place = self.places[dtype, value] = (self.buffers.row(dtype, row), row)
+            self.w.use("store_at", store_at)
+            self.w.line(f"store_at({place[0]}, {_offset(row)}, {value})")
+        return place
+
     def add_deferred(self, counter: str) -> None:
         """Behind a piece of the loop, whose counter runs from lo to hi."""
-        w = self.w
+        groups: dict[Hashable, list[ir.Load]] = {}
         for load in self.met:
-            if id(load) not in self.plan.deferred:
-                continue
-            with w.indented(f"for {counter} in range(lo_{counter}, hi_{counter}):"):
-                w.line(f"at = {counter} - lo_{counter}")
-                for stmt in self.plan.index[id(load)]:
-                    statement(w, stmt, unchecked=True)
-                w.use("load_at", load_at)
-                name, offset = self.buffers.place(load, self.plan.deferred[id(load)])
-                add_element(w, load, f"load_at({name}, {offset})")
+            if id(load) in self.plan.deferred:
+                shift = self.plan.shifts.get(id(load))
+                near = shift is not None and abs(shift.by) <= FARTHEST // 2
+                key = shift.place if shift is not None and near else id(load)
+                groups.setdefault(key, []).append(load)
+        self._clear_margins(counter, groups.values())
+        for loads in groups.values():
+            if len(loads) > 1:
+                self._gather(counter, loads)
+            else:
+                self._add_row(counter, loads[0])
+
+    def _shifts(self, loads: list[ir.Load]) -> list[int]:
+        return [self.plan.shifts[id(load)].by for load in loads]
+
+    def _clear_margins(self, counter: str, groups: Iterable[list[ir.Load]]) -> None:
+        """Zeros behind the last iteration; before the first there are some from the start."""
+        widths: dict[tuple[str, int], int] = {}
+        for loads in groups:
+            if len(loads) > 1:
+                shifts = self._shifts(loads)
+                for load in loads:
+                    place = self.stored[id(load)]
+                    widths[place] = max(widths.get(place, 0), max(shifts) - min(shifts))
+        if any(widths.values()):
+            self.w.line(f"at = hi_{counter} - lo_{counter} + {MARGIN}")
+        for (name, row), width in widths.items():
+            nothing = zero(self.w, self.buffers.rows[name][0])
+            for k in range(width):
+                self.w.line(f"store_at({name}, {_offset(row, k)}, {nothing})")
+
+    def _gather(self, counter: str, loads: list[ir.Load]) -> None:
+        """Add, to each element that any iteration of the piece adds to, what all of them have for it."""
+        w, shifts = self.w, self._shifts(loads)
+        start, stop = _plus(f"lo_{counter}", min(shifts)), _plus(f"hi_{counter}", max(shifts))
+        w.use("load_at", load_at)
+        with w.indented(f"for {counter} in range({start}, {stop}):"):
+            w.line(f"at = {counter} - lo_{counter} + {MARGIN}")
+            terms = []
+            for load, by in zip(loads, shifts, strict=True):
+                name, row = self.stored[id(load)]
+                terms.append(f"load_at({name}, {_offset(row, -by)})")
+            _, index = self.plan.shifts[id(loads[0])].place
+            add_element(self.w, replace(loads[0], index=index), " + ".join(terms))
+
+    def _add_row(self, counter: str, load: ir.Load) -> None:
+        w = self.w
+        with w.indented(f"for {counter} in range(lo_{counter}, hi_{counter}):"):
+            w.line(f"at = {counter} - lo_{counter} + {MARGIN}")
+            for stmt in self.plan.deferred[id(load)]:
+                statement(w, stmt, unchecked=True)
+            w.use("load_at", load_at)
+            name, row = self.stored[id(load)]
+            add_element(self.w, load, f"load_at({name}, {_offset(row)})")
+
+
+def _offset(row: int, by: int = 0) -> str:
+    return _plus("at", row * ROW + by)
+
+
+def _plus(name: str, number: int) -> str:
+    if number == 0:
+        return name
+    return f"{name} {'-' if number < 0 else '+'} {abs(number)}"
 
 
 def _sum_name(load: ir.Load) -> str:

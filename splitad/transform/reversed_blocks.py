@@ -21,7 +21,7 @@ from splitad.codegen.python import operand
 from splitad.codegen.writer import identifier
 from splitad.ir import nodes as ir
 from splitad.rules.ops import at_most
-from splitad.transform.additions import CHUNK, Additions
+from splitad.transform.additions import CHUNK, MARGIN, Additions
 from splitad.transform.adjoints import adjoint
 from splitad.transform.cotangents import Carried
 from splitad.transform.facts import zero_based
@@ -105,7 +105,7 @@ def _in_pieces(
         w.line(f"hi_{k} = at_most(lo_{k} + {CHUNK}, {first}{text.trips})")
         piece = f"range(lo_{k}, hi_{k})" if rising else f"range(hi_{k} - 1, lo_{k} - 1, -1)"
         with w.indented(f"for {k} in {piece}:"):
-            w.line(f"at = {k} - lo_{k}")
+            w.line(f"at = {k} - lo_{k} + {MARGIN}")
             iteration()
         additions.add_deferred(k)
 
