@@ -1,8 +1,8 @@
 """Loop kernels for benchmarks and tests: simulations, solvers and networks, as one writes them in Numba.
 
-KERNELS maps a name to a `Kernel`: the function, its arguments at full and at small size, and the positions
-whose gradient is wanted. Several of them overwrite their arguments (the caller's state), swap buffers, or
-keep workspaces; that is the point.
+KERNELS maps a name to a `Kernel`: the function, its arguments at full, at small and at any other size, and
+the positions whose gradient is wanted. Several of them overwrite their arguments (the caller's state), swap
+buffers, or keep workspaces; that is the point.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ class Kernel:
     full: Callable[[], tuple[Any, ...]]
     small: Callable[[], tuple[Any, ...]]
     wrt: tuple[int, ...]
+    make: Callable[..., tuple[Any, ...]]  # sizes -> arguments
 
 
 # ---- the kernels -----------------------------------------------------------------------------------
@@ -339,7 +340,7 @@ def _lstm(inputs, H, B, T):
 
 
 def _kernel(fn, make, full, small, wrt) -> Kernel:
-    return Kernel(fn, lambda: make(*full), lambda: make(*small), wrt)
+    return Kernel(fn, lambda: make(*full), lambda: make(*small), wrt, make)
 
 
 KERNELS = {
