@@ -19,7 +19,7 @@ from splitad.rules.user import rule
 from splitad.runtime.callables import Forward
 from splitad.runtime.gradient_calls import Gradient
 from splitad.runtime.pairs import Pair, register_pair
-from splitad.runtime.zero import make_zero
+from splitad.runtime.zero import device_zeros, make_zero
 from splitad.tape.ops import release_memory
 
 __all__ = [
@@ -32,6 +32,15 @@ Duplicated = Activity.Duplicated
 Const = Activity.Const
 
 _numbers = itertools.count()
+
+
+def _device_zeros(x: Any) -> Any:
+    import splitad.cuda  # only now: it imports numba.cuda
+
+    return splitad.cuda.zeros(x)
+
+
+device_zeros.append(_device_zeros)
 
 
 def split(

@@ -69,7 +69,11 @@ class CompiledPair:
     @cached_property
     def text(self) -> PairText:
         options = self.request.options
-        flags = CompileFlags(error_model=options.error_model, boundscheck=options.boundscheck)
+        flags = CompileFlags(
+            error_model=options.error_model,
+            boundscheck=options.boundscheck,
+            kernel=options.kernel is not None,
+        )
         try:
             fn = lower(self.request.py_func, self.argtypes, flags, registry, ops)
             pair = build(fn, tuple(a.value for a in self.activities), options)

@@ -14,6 +14,7 @@ from typing import Any
 
 from numba import types
 
+from splitad.analysis import threads
 from splitad.analysis.activity import activity, is_differentiable
 from splitad.analysis.memory import is_array, memory
 from splitad.analysis.reverse import reverse, written_by
@@ -28,6 +29,11 @@ from splitad.ir.verify import verify
 from splitad.ir.walk import walk
 from splitad.rules import registry
 from splitad.tape.layout import layout
+from splitad.targets.cuda import forward as cuda_forward
+from splitad.targets.cuda import prepare
+from splitad.targets.cuda import pullback as cuda_pullback
+from splitad.targets.cuda.pullback import Parameters
+from splitad.targets.cuda.tape import Slots
 from splitad.transform import augment, identity, lists, pullback, simplify, zero
 from splitad.transform import names as renaming
 from splitad.transform import undo as undo_pass
@@ -51,6 +57,7 @@ class Options:
     stable: tuple[bool, ...] = ()  # arguments that nobody writes between forward and pullback
     inner: bool = False  # a recursive function's own pair, on the tape of its caller
     max_tape_bytes: int | None = None
+    kernel: int | None = None  # of a CUDA kernel: the dimensions of its launch that are larger than 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +70,8 @@ class PairText:
     zero: str
     names: dict[str, object]  # the globals that both texts use
     callees: Callees
+    slots: Slots | None = None  # of a CUDA kernel: what it puts on its tape
+    given: Parameters | None = None  # and what its reverse kernel is given
 
 
 def build(
@@ -102,6 +111,8 @@ def _build(
     wanted |= {each.var for each in lists.duplicated(fn, activities)}
     wanted |= {each.param for each in lists.duplicated_arrays(fn, activities)}
     _check("lower", fn)
+    if options.kernel is not None:
+        fn = _check("prepare", prepare.run(fn))
     # smaller code to differentiate is smaller code twice over: values shared, invariants out of loops
     fn = _check(
         "simplify",
@@ -109,6 +120,8 @@ def _build(
             fn, options.error_model, options.boundscheck, options.strong_zero, options.args_alias
         ),
     )
+    if options.kernel is not None:
+        fn = _check("brackets", prepare.brackets(fn))
     # an integer beside each array that control flow chooses, so that its shadow can be found
     facts = _activity(fn, wanted, options)
     fn, ids = identity.run(fn, facts, wanted)
@@ -116,7 +129,9 @@ def _build(
 
     # where an array is loaded deeper than it is stored: the value that each store overwrites
     active = _activity(fn, wanted, options)
-    undo = undo_arrays(active.memory.scopes, active.memory, active)
+    undo: frozenset[ir.Var] = frozenset()
+    if options.kernel is None:
+        undo = undo_arrays(active.memory.scopes, active.memory, active)
     fn, old = undo_pass.run(fn, undo)
     _check("undo", fn)
 
@@ -132,13 +147,19 @@ def _build(
         and leaf.exit == leaf.var
         and not any(mem.writes_to(leaf.var, where.root))
     )
+    kernel = None
+    if options.kernel is not None:
+        kernel = threads.kernel(fn, where, active, options.kernel, stable)
+        threads.check(fn, where, active)
     plan = save_plan(
-        fn, where, mem, active, needs, stable, undo, frozenset(old.values()), not options.inner
+        fn, where, mem, active, needs, stable, undo, frozenset(old.values()), not options.inner, kernel
     )
     noted = tuple(
         leaf.var
         for leaf in fn.leaves
-        if is_array(leaf.var) and (not options.inner or leaf.var in ids.place)
+        if is_array(leaf.var)
+        and (not options.inner or leaf.var in ids.place)
+        and options.kernel is None
     )
     entered = tuple(
         leaf.var
@@ -163,8 +184,13 @@ def _build(
         options.max_tape_bytes is not None,
         options.inner,
         callees,
+        kernel,
     )
     names: dict[str, object] = {}
+    if kernel is not None:
+        text, slots = cuda_forward.run(found, name + "__forward", names)
+        back, given = cuda_pullback.run(found, name + "__pullback", names, slots)
+        return PairText(found, text, back, "", names, callees, slots, given)
     forward = augment.run(found, name + "__forward", names).text()
     reverse_ = pullback.run(found, name + "__pullback", names).text()
     zeros = "" if options.inner else zero.run(found, name + "__zero", names).text()

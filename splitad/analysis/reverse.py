@@ -12,6 +12,7 @@ from splitad.analysis.identity import Identity
 from splitad.analysis.memory import is_array, tree_leaves
 from splitad.ir import nodes as ir
 from splitad.ir.recursive import RecursiveFunction
+from splitad.ir.threads import ArrayOp
 from splitad.ir.walk import blocks, walk
 from splitad.rules import registry
 
@@ -132,6 +133,9 @@ def reverse(
         elif isinstance(stmt, ir.If):
             need(stmt.cond)
         elif isinstance(stmt, ir.ArrayCall):
+            if isinstance(stmt.fn, ArrayOp):
+                for entry in stmt.args[1:-1]:  # where an atomic operation is done
+                    need(entry)
             for operand in saved_operands(stmt, active):
                 if is_array(operand):
                     if isinstance(operand, ir.Var):

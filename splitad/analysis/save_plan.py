@@ -26,6 +26,7 @@ from splitad.analysis.maxflow import INFINITE, FlowGraph
 from splitad.analysis.memory import Memory, Write
 from splitad.analysis.reverse import Reverse
 from splitad.analysis.scopes import Scope, Scopes
+from splitad.analysis.threads import Kernel
 from splitad.analysis.undo import loaded_last
 from splitad.ir import nodes as ir
 from splitad.ir.walk import blocks, walk
@@ -77,10 +78,13 @@ class _Finder:
     stable: frozenset[ir.Var]  # argument arrays that nobody writes between forward and pullback
     undo: frozenset[ir.Var]
     keeps: bool  # whether arrays can be kept by reference
+    kernel: Kernel | None
 
     def copy_for_load(self, load: ir.Load, scope: Scope) -> Copy | None:
         """The copy that lets a load in `scope` be repeated; None where it should be taped instead."""
         array = load.array
+        if self.kernel is not None:  # no thread can copy an array: the launch can, or a load is taped
+            return Copy(array, None, True) if array in self.kernel.snapshots else None
         if array in self.undo:
             if loaded_last(array, load, scope, self.memory, self.where):
                 return Copy(array, None, by_reference=False, undo=True)
@@ -159,10 +163,12 @@ def save_plan(
     undo: frozenset[ir.Var] = frozenset(),
     old: frozenset[ir.Var] = frozenset(),
     keeps: bool = True,
+    kernel: Kernel | None = None,
 ) -> Plan:
     """stable: argument arrays that the caller promises to leave as they are (and f does not write).
     undo: arrays with an undo log.  old: the values that their stores overwrite."""
-    finder = _Finder(fn, where, memory, stable, undo, keeps)
+    finder = _Finder(fn, where, memory, stable, undo, keeps, kernel)
+    free = kernel.free if kernel is not None else frozenset()
     reload: dict[ir.Var, Copy | None] = {}
 
     def inputs(var: ir.Var) -> tuple[ir.Operand, ...] | None:
@@ -172,7 +178,11 @@ def save_plan(
         stmt = where.definition[var]
         if isinstance(stmt, ir.Prim):
             rule = registry.scalar_rule(stmt.fn)
-            if rule is None or not cheap(rule, stmt.args):
+            if rule is None:
+                return None
+            # (a kernel's tape is in global memory, so any arithmetic of integers is cheaper)
+            index = kernel is not None and not is_differentiable(var.type)
+            if not index and not cheap(rule, stmt.args):
                 return None
             if rule.kind == "zero" and not all(map(exact, stmt.args)):
                 return None
@@ -203,9 +213,9 @@ def save_plan(
             return exact(stmt.arg)
         return not isinstance(stmt, ir.Prim) or inputs(operand) is None
 
-    def is_counter(var: ir.Var) -> bool:
+    def is_free(var: ir.Var) -> bool:
         stmt = where.definition[var]
-        return isinstance(stmt, ir.For) and stmt.counter == var
+        return (isinstance(stmt, ir.For) and stmt.counter == var) or var in free
 
     # ---- the graph, from what is needed upwards ------------------------------------------------------
     graph = FlowGraph()
@@ -216,7 +226,7 @@ def save_plan(
         graph.edge(("out", var), "sink", INFINITE)
     while pending:
         var = pending.pop()
-        if var in known or is_counter(var):
+        if var in known or is_free(var):
             continue
         known[var] = inputs(var)
         graph.edge(("in", var), ("out", var), _cost(var, where.of[var].depth))
@@ -224,7 +234,7 @@ def save_plan(
             graph.edge("source", ("in", var), INFINITE)
             continue
         for operand in known[var] or ():
-            if isinstance(operand, ir.Var) and not is_counter(operand):
+            if isinstance(operand, ir.Var) and not is_free(operand):
                 graph.edge(("out", operand), ("in", var), INFINITE)
                 pending.append(operand)
     sink_side = graph.sink_side("source", "sink")
@@ -237,7 +247,7 @@ def save_plan(
     done: set[ir.Var] = set()
 
     def provide(var: ir.Var) -> None:
-        if var in done or is_counter(var):
+        if var in done or is_free(var):
             return
         done.add(var)
         scope = where.of[var]

@@ -64,6 +64,8 @@ def _typed(normal: Any, kinds: tuple[types.Type, ...]) -> Any:
 def flags_of(c: Context, fn: Any, pyfunc: Any) -> CompileFlags:
     """The options of the function called: its own, those of the function around an inner one."""
     options = getattr(fn, "targetoptions", None)
+    if c.frame.flags.kernel:
+        return c.frame.flags  # CUDA has one error model for all
     if options is None or pyfunc.__code__.co_filename.startswith("<inner function"):
         return c.frame.flags
     why = refused(fn)

@@ -17,6 +17,7 @@ from splitad.frontend import (
     calls,
     control,
     lists,
+    kernels,
     merge,
     naming,
     opaque,
@@ -92,6 +93,8 @@ def lower(
         tuple(entry.list_arguments()),
     )
     return naming.run(walk.substitute(made, c.frozen), c.b.bases, c.hints)
+    if flags.kernel:
+        made = kernels.finish(made)
 
 
 def lower_recursive(fn: RecursiveFunction, rules: Any, ops: Any) -> ir.Function:

@@ -17,14 +17,20 @@ from splitad.frontend.source import Source
 
 
 def normalize(
-    source: Source, pyfunc: Callable[..., Any], types: dict[str, Any] | None = None
+    source: Source,
+    pyfunc: Callable[..., Any],
+    types: dict[str, Any] | None = None,
+    helpers: dict[str, Any] | None = None,
 ) -> NormalFunction:
-    """The normalised form of a function whose syntax has passed the fence."""
+    """The normalised form of a function whose syntax has passed the fence.
+
+    helpers: names that the source uses beside those of the function itself."""
     node = source.node
     assert not isinstance(node, ast.AsyncFunctionDef)  # the fence is in front of it
     locals_ = {mangled(n, source.class_name) for n in local_names(node)}
     made = Statements(pyfunc.__qualname__, source.file, pyfunc, locals_, source.class_name)
     made.inner = {}
+    made.helpers.update(helpers or {})
     return made.function(node, parameters(node.args), types or {})
 
 

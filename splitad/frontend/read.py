@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
+from splitad.frontend.cuda_names import names_cuda, without_cuda
 from splitad.frontend.fence import check
 from splitad.frontend.normal import NormalFunction, remembered
 from splitad.frontend.normalize import normalize
@@ -25,7 +26,10 @@ def read(fn: Callable[..., Any]) -> NormalFunction:
     if normal is None:
         source = source_of(pyfunc)
         check(source, pyfunc)
-        normal = normalize(source, pyfunc, getattr(fn, "locals", None))
+        helpers = None
+        if names_cuda(pyfunc):
+            source, helpers = without_cuda(source, pyfunc, read)
+        normal = normalize(source, pyfunc, getattr(fn, "locals", None), helpers)
     _read[id(fn)] = (fn, normal)
     if len(_read) > _KEPT:
         _read.popitem(last=False)

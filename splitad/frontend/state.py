@@ -37,6 +37,7 @@ class CompileFlags:
     error_model: str = "python"
     parallel: bool = False
     boundscheck: bool = False
+    kernel: bool = False  # a CUDA kernel, or a device function in one
 
 
 @dataclass(eq=False)

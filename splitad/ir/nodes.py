@@ -185,7 +185,10 @@ class View(Node):
 
 @dataclass(frozen=True)
 class Alloc(Node):
-    """``out = np.empty(shape, dtype)`` or ``np.zeros``; out is C-contiguous. kind: "empty", "zeros"."""
+    """``out = np.empty(shape, dtype)`` or ``np.zeros``; out is C-contiguous. kind: "empty", "zeros".
+
+    In CUDA kernels: "shared", an array that a block's threads share, and "local", the thread's own."""
+
 
     out: Var
     kind: str

@@ -64,6 +64,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from splitad.ir.recursive import RecursiveFunction
+from splitad.ir.threads import ArrayOp
 from splitad.rules.arrayrule import (
     ArrayRule,
     Check,
@@ -75,6 +76,7 @@ from splitad.rules.arrayrule import (
 )
 from splitad.rules.special import rules_of
 from splitad.rules.texts import Adjoint, Partial, RuleError, partial
+from splitad.rules.threads import INDICES, ThreadRule
 
 __all__ = [
     "Adjoint", "ArrayRule", "Need", "Partial", "RuleError", "ScalarRule", "array", "array_rule",
@@ -322,6 +324,8 @@ def array_rule(fn: Fn) -> ArrayRule | None:
     """The rule of fn as a function of arrays, or None."""
     if isinstance(fn, RecursiveFunction):
         return RecursiveRule.of(fn)  # type: ignore[return-value]
+    if isinstance(fn, ArrayOp):
+        return ThreadRule.of(fn)  # type: ignore[return-value]
     return _array.get(fn)
 
 
@@ -352,3 +356,6 @@ def _add(rule: ScalarRule) -> ScalarRule:
         _check_new(rule.name, fn)
     _scalar.update(dict.fromkeys(rule.primals, rule))
     return rule
+
+
+zero("thread index", INDICES)

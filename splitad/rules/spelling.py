@@ -21,6 +21,7 @@ import numba
 import numpy as np
 
 from splitad.ir.foreign import callable_of
+from splitad.ir.threads import TEXTS, ArrayOp
 from splitad.ir.types import has_overload
 from splitad.rules import ops
 from splitad.rules.registry import ScalarRule
@@ -44,6 +45,7 @@ _TEMPLATES: dict[Fn, str] = {
     ops.imag: "{0}.imag",
     operator.truth: "bool({0})",
     operator.abs: "abs({0})",
+    **TEXTS,
 }
 _IN_PLACE: dict[Fn, Fn] = {
     operator.iadd: operator.add, operator.isub: operator.sub, operator.imul: operator.mul,
@@ -74,6 +76,8 @@ def spell(fn: Fn, args: Sequence[str]) -> tuple[str, dict[str, Any]]:
         return f"{_UNARY[fn]}{safe[0]}", {}
     if fn in _TEMPLATES:
         return _TEMPLATES[fn].format(*safe), {}
+    if isinstance(fn, ArrayOp):
+        return fn.text.format(*safe), {}
     text, names = _callee(fn)
     return f"{text}({', '.join(args)})", names
 

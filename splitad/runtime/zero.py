@@ -28,6 +28,8 @@ from numba.extending import overload
 
 from splitad.runtime.zero_text import zero_function
 
+device_zeros: list[Any] = []  # how arrays on a CUDA device get theirs; put in by api.py
+
 # ---- in Python -----------------------------------------------------------------------------------------
 
 
@@ -35,6 +37,8 @@ def make_zero(x: Any) -> Any:
     """A zero shadow for x as it is now: arrays, tuples, namedtuples, jitclass and structref instances, typed
     lists, nested; what aliases in x aliases in the shadow; integers are copied.  Works in njit code too.
     """
+    if hasattr(x, "__cuda_array_interface__") or hasattr(x, "__cuda_ndarray__"):
+        return device_zeros[0](x)
     arrays: list[np.ndarray] = []
     if _is_plain(x, arrays):
         return _plain_zero(x, _shadows(arrays))

@@ -23,6 +23,7 @@ from dataclasses import replace
 from numba import types
 
 from splitad.analysis.adjoint_loops import FARTHEST, LoopPlan
+from splitad.analysis.threads import Kernel
 from splitad.codegen.python import new_array, statement, zero
 from splitad.codegen.writer import Writer
 from splitad.ir import nodes as ir
@@ -55,8 +56,9 @@ class Buffers:
 class Additions:
     """What one loop adds to shadows. met: the loads whose additions were put off, so far."""
 
-    def __init__(self, w: Writer, buffers: Buffers, plan: LoopPlan) -> None:
+    def __init__(self, w: Writer, buffers: Buffers, plan: LoopPlan, kernel: Kernel | None) -> None:
         self.w, self.buffers, self.plan = w, buffers, plan
+        self.atomic = kernel.atomic if kernel is not None else frozenset()
         self.met: list[ir.Load] = []
         self.places: dict[tuple[types.Type, str], tuple[str, int]] = {}  # buffer and row, by value
         self.stored: dict[int, tuple[str, int]] = {}  # the same, by load
@@ -70,7 +72,10 @@ class Additions:
             self.met.append(load)
             self.stored[id(load)] = self._keep(load.array.type.dtype, value)
         else:
-            add_element(self.w, load, value)
+            self.now(load, value)
+
+    def now(self, load: ir.Load, value: str) -> None:
+        add_element(self.w, load, value, atomic=id(load) in self.atomic)
 
     def start_gathered(self) -> None:
         for load in self.plan.loads:
@@ -83,7 +88,7 @@ class Additions:
         if gathered:
             with self.w.indented(f"if {trips} > 0:"):
                 for load in gathered:
-                    add_element(self.w, load, _sum_name(load))
+                    self.now(load, _sum_name(load))
 
     def _keep(self, dtype: types.Type, value: str) -> tuple[str, int]:
         """Store a cotangent, which does not change any more, into a row of a buffer."""
@@ -142,7 +147,7 @@ class Additions:
                 name, row = self.stored[id(load)]
                 terms.append(f"load_at({name}, {_offset(row, -by)})")
             _, index = self.plan.shifts[id(loads[0])].place
-            add_element(self.w, replace(loads[0], index=index), " + ".join(terms))
+            self.now(replace(loads[0], index=index), " + ".join(terms))
 
     def _add_row(self, counter: str, load: ir.Load) -> None:
         w = self.w
@@ -152,7 +157,7 @@ class Additions:
                 statement(w, stmt, unchecked=True)
             w.use("load_at", load_at)
             name, row = self.stored[id(load)]
-            add_element(self.w, load, f"load_at({name}, {_offset(row)})")
+            self.now(load, f"load_at({name}, {_offset(row)})")
 
 
 def _offset(row: int, by: int = 0) -> str:

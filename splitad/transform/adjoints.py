@@ -18,9 +18,10 @@ from splitad.analysis.activity import is_differentiable
 from splitad.analysis.memory import is_array
 from splitad.analysis.reverse import operand_of, terms
 from splitad.analysis.scopes import Scope
-from splitad.codegen.python import new_array, operand, zero
+from splitad.codegen.python import index_text, new_array, operand, zero
 from splitad.ir import nodes as ir
 from splitad.ir.recursive import RecursiveFunction
+from splitad.ir.threads import ArrayOp
 from splitad.rules import registry
 from splitad.rules.arrayrule import ArrayRule, Need
 from splitad.rules.spelling import contribution, unique_number
@@ -46,6 +47,8 @@ def adjoint(r: Reversal, stmt: ir.Stmt, scope: Scope, additions: Additions) -> N
         if id(stmt) not in r.accumulated:
             write_element(r.w, stmt, shadow_name(stmt.array), zero(r.w, stmt.array.type.dtype))
         r.tape.undo(stmt)
+    elif isinstance(stmt, ir.ArrayCall) and isinstance(stmt.fn, ArrayOp):
+        _thread_op(r, stmt, stmt.fn, scope)
     elif isinstance(stmt, ir.ArrayCall) and isinstance(stmt.fn, RecursiveFunction):
         _recursive(r, stmt, stmt.fn, scope)
     elif isinstance(stmt, ir.ArrayCall):
@@ -73,6 +76,16 @@ def _prim(r: Reversal, stmt: ir.Prim, scope: Scope, vector: bool) -> None:
             r.cotangents.pass_on(arg, stmt.out, scope)
         else:
             r.cotangents.add(arg, f"({text})" if " if " in text else text, scope)
+
+
+def _thread_op(r: Reversal, call: ir.ArrayCall, op: ArrayOp, scope: Scope) -> None:
+    """Of a barrier, a barrier.  Of an atomic addition, the cotangent of the element, which it leaves."""
+    if op.kind == "barrier":
+        r.w.line("cuda.syncthreads()")
+        return
+    array, *index, value = call.args
+    sign = {"add": "", "sub": "-"}[op.kind]
+    r.cotangents.add(value, f"{sign}{shadow_name(array)}[{index_text(r.w, tuple(index))}]", scope)
 
 
 # ---- functions of arrays -------------------------------------------------------------------------------

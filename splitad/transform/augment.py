@@ -52,14 +52,14 @@ def run(facts: Facts, name: str, names: dict[str, object]) -> Writer:
     A recursive function's own: ``name(tape, cur, *args) -> (results, cur)``, which appends to the tape.
     """
     w = Writer(names)
-    work = _Augment(facts, w)
+    work = Augment(facts, w)
     params = "".join(", " + identifier(p.name) for p in facts.fn.params)
     with w.indented(f"def {name}(tape{', cur' if facts.inner else ''}{params}):"):
         work.inner_function() if facts.inner else work.function()
     return w
 
 
-class _Augment:
+class Augment:
     def __init__(self, facts: Facts, w: Writer) -> None:
         self.facts, self.w = facts, w
         self.where, self.plan, self.layout = facts.where, facts.plan, facts.layout
@@ -91,7 +91,7 @@ class _Augment:
             with w.indented("if base < 0:"):
                 w.line(left)
         w.use("column", column)
-        self.slot[root] = lambda c: f"{self.typed_column(str(c.offset), c)}[0]"
+        self.slot[root] = lambda c: self.place(str(c.offset), c)
         for var in fn.params:
             self.save(var, root)
         self.block(root)
@@ -138,7 +138,7 @@ class _Augment:
         if self.draws_ids:
             w.line(f"next_id = {len(fn.leaves)}")
         lists.start(fn, w)
-        self.slot[root] = lambda c: f"{self.typed_column(f'rec_root + {c.offset}', c)}[0]"
+        self.slot[root] = lambda c: self.place(f"rec_root + {c.offset}", c)
         for var, offset in self.layout.notes.items():
             w.use("note_array", note_array)
             w.line(f"note_array(base, rec_root + {offset}, {operand(w, var)})")
@@ -243,12 +243,7 @@ class _Augment:
             self.reserve(text.nbytes(record))
             w.line(f"{text.record} = cur")
             w.line(f"cur += {text.nbytes(record)}")
-            if record.pushes:  # the block may move: the column is found anew at each store
-                self.slot[body] = lambda c: f"{text.column(w, c)}[{text.index}]"
-            else:
-                for c in record.columns:
-                    w.line(f"tape_{identifier(c.var.name)} = {text.column(w, c)}")
-                self.slot[body] = lambda c: f"tape_{identifier(c.var.name)}[{text.index}]"
+            self.columns(text, body)
         assign(self.w, loop.params, loop.inits)
         with w.indented(f"for {text.index} in {text.range(w)}:"):
             text.write_counter(w)
@@ -280,8 +275,8 @@ class _Augment:
                         self.reserve(str(WHILE_CHUNK * record.size))
                 w.line(f"{rec} = cur")
                 w.line(f"cur += {record.size}")
-                self.slot[body] = lambda c: (
-                    f"{self.typed_column(rec + (f' + {c.offset}' if c.offset else ''), c)}[0]"
+                self.slot[body] = lambda c: self.place(
+                    rec + (f" + {c.offset}" if c.offset else ""), c
                 )
             for var in loop.params:
                 self.save(var, body)
@@ -320,9 +315,20 @@ class _Augment:
         if place is not None:
             self.w.line(f"{self.slot[scope.record](place[1])} = {identifier(var.name)}")
 
-    def typed_column(self, offset: str, c: Column) -> str:
+    def place(self, offset: str, c: Column) -> str:
+        """What a value that lies there is assigned to."""
         self.w.use("column", column)
-        return f"column(base, {offset}, {type_name(self.w, c.var.type)})"
+        return f"column(base, {offset}, {type_name(self.w, c.var.type)})[0]"
+
+    def columns(self, text: LoopText, body: Scope) -> None:
+        """How the values of a loop's iterations are stored."""
+        w, record = self.w, self.layout.record[body]
+        if record.pushes:  # the block may move: the column is found anew at each store
+            self.slot[body] = lambda c: f"{text.column(w, c)}[{text.index}]"
+            return
+        for c in record.columns:
+            w.line(f"tape_{identifier(c.var.name)} = {text.column(w, c)}")
+        self.slot[body] = lambda c: f"tape_{identifier(c.var.name)}[{text.index}]"
 
     def keep(self, copy: Copy) -> None:
         """Copy an array's contents to the tape."""

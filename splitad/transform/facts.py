@@ -9,6 +9,7 @@ from splitad.analysis.identity import Identity
 from splitad.analysis.reverse import Reverse
 from splitad.analysis.save_plan import Plan
 from splitad.analysis.scopes import Scopes
+from splitad.analysis.threads import Kernel
 from splitad.ir import nodes as ir
 from splitad.ir.recursive import RecursiveFunction
 from splitad.tape.layout import Layout
@@ -43,6 +44,7 @@ class Facts:
     limited: bool  # whether there is a limit to the tape
     inner: bool  # a recursive function's own pair: it appends to the tape of its caller
     callees: Callees
+    kernel: Kernel | None = None  # of a CUDA kernel
 
 
 def activity_of(facts: Facts, leaf: ir.Leaf) -> str:

@@ -72,9 +72,13 @@ class LoopText:
     def column(self, w: Writer, c: Column) -> str:
         """An expression for a column, to be indexed by `index`."""
         w.use("column", column)
+        return f"column(base, {self.offset(w, c)}, {type_name(w, c.var.type)})"
+
+    def offset(self, w: Writer, c: Column) -> str:
+        """Where a column starts on the tape."""
         offset = self.record
         if c.offset:
             offset += f" + {c.offset} * {self.trips}"
         if unit_loop(self.loop) and not zero_based(self.loop):
             offset += f" - {c.size} * {operand(w, self.loop.start)}"
-        return f"column(base, {offset}, {type_name(w, c.var.type)})"
+        return offset

@@ -38,7 +38,7 @@ def enter(r: Reversal, scope: Scope) -> None:
 def adjoints(r: Reversal, scope: Scope, additions: Additions | None = None) -> None:
     """The block's statements backwards. additions: those of the loop whose body it is in, if any."""
     if additions is None:
-        additions = Additions(r.w, r.buffers, LoopPlan())
+        additions = Additions(r.w, r.buffers, LoopPlan(), r.facts.kernel)
     for stmt in reversed(scope.block.stmts):
         reverses = has_reverse(stmt, r.facts.active)
         if reverses or r.facts.plan.behind(stmt):
@@ -71,7 +71,9 @@ def _for(r: Reversal, loop: ir.For, scope: Scope) -> None:
     plan = loop_plan(loop, r.facts.active.memory, r.facts.active, r.accumulated, r.uses)
     if any(r.tape.is_undone(stmt) for stmt in loop.body.stmts):
         plan = replace(plan, ascending=False)  # in the order of an undo log, last first
-    additions = Additions(w, r.buffers, plan)
+    if r.facts.kernel is not None:  # a thread's own loop does not vectorise
+        plan = replace(plan, deferred={}, ascending=False, independent=False)
+    additions = Additions(w, r.buffers, plan, r.facts.kernel)
 
     def iteration() -> None:
         enter(r, body)

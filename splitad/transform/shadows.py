@@ -314,10 +314,12 @@ def _widen(tables: dict[str, types.Array], array: ir.Var) -> None:
 # ---- elements ------------------------------------------------------------------------------------------
 
 
-def add_element(w: Writer, stmt: ir.Load, text: str) -> None:
-    """Add to the shadow's element where the statement loads."""
+def add_element(w: Writer, stmt: ir.Load, text: str, atomic: bool = False) -> None:
+    """Add to the shadow's element where the statement loads.  atomic: other threads may do so too."""
     shadow, index = shadow_name(stmt.array), index_text(w, stmt.index)
-    if stmt.wraps:
+    if atomic:
+        w.line(f"cuda.atomic.add({shadow}, {access(index, len(stmt.index))}, {text})")
+    elif stmt.wraps:
         w.line(f"{shadow}[{index}] += {text}")
     else:
         w.use("add_at", add_at)

@@ -1,0 +1,234 @@
+"""Derivatives of kernels written for numba.cuda: `ad.cuda.split`, `vjp`, `value_and_grad`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+from numba import types
+
+from splitad.analysis import threads
+from splitad.analysis.memory import is_array
+from splitad.cache import CompiledPair, Request
+from splitad.codegen.load import load_source
+from splitad.errors import Loc, SplitadError, UnsupportedError
+from splitad.ir.activities import Activity
+from splitad.pipeline import Options
+from splitad.transform.facts import path_name
+
+try:
+    from numba import cuda as _cuda
+
+    from splitad.targets.cuda import device
+    from splitad.targets.cuda.functions import for_device
+    from splitad.targets.cuda.launch import Launch, Pullback, Runner, Specialisation
+except ImportError as error:
+    raise ImportError(
+        f"splitad.cuda needs numba.cuda, which cannot be imported here ({error}).  Install it with "
+        "`pip install 'splitad[cuda13]'` (or cuda12, as the GPU's driver wants it)."
+    ) from error
+
+__all__ = ["Forward", "Pullback", "kernel_types", "split"]
+
+
+class Forward:
+    """``forward[blocks, threads, stream, shared](*args)`` launches the kernel and returns the pullback."""
+
+    def __init__(self, runner: Runner, name: str) -> None:
+        self._runner = runner
+        self.__name__ = name
+
+    def __getitem__(self, config: Any) -> Callable[..., Pullback]:
+        launch = Launch.of(config)
+        _check_usable()
+
+        def launched(*args: Any) -> Pullback:
+            return self._runner.forward(launch, args)
+
+        return launched
+
+    def compiled(self, argtypes: tuple[types.Type, ...], dims: int = 1) -> Specialisation:
+        """The pair for arguments of these types; dims: of the launch, as many as are larger than 1."""
+        return self._runner.resolve(argtypes, dims)
+
+    def __call__(self, *args: Any) -> Any:
+        raise TypeError(f"say how to launch it: {self.__name__}[blocks, threads](...)")
+
+
+def split(
+    kernel: Callable[..., Any],
+    *activities: Activity,
+    modified_between: bool | Sequence[bool] = True,
+    strong_zero: bool = True,
+    max_tape_bytes: int | None = None,
+    tape_slots: int | None = None,
+) -> Forward:
+    """The split pair of a kernel, a `cuda.jit` function or the plain Python function.
+
+        forward = ad.cuda.split(kernel, ad.Duplicated, ad.Active, ad.Const)
+        pullback = forward[blocks, threads, stream, shared](u, nu, n)     # u is updated as by the kernel
+        (nu_bar,) = pullback(u_bar)                                       # later, any number of times
+
+    Arrays are on the device (anything with `__cuda_array_interface__`), and so are their shadows;
+    `pullback.make_zero()` and `ad.make_zero(array)` make some.  A scalar's cotangent is the sum over all
+    threads; reading it waits for the launch.  The other arguments are those of `ad.split`.
+
+    The kernel must be free of races, as any correct kernel is: between two barriers no thread may write
+    what another one reads or writes, unless by atomics.  Sums by atomics are not bitwise reproducible.
+
+    Each thread has a part of the tape in device memory.  How much it needs is known when the kernel is
+    compiled, or follows from the launch, the scalar arguments and the shapes (then it is counted once, by a
+    launch on copies), or depends on data (then it is counted at each call).  tape_slots: how many values of
+    8 bytes a thread may put on the tape in loops; nothing is counted, and TapeLimitError if that is too few
+    (the kernel has run by then).
+    max_tape_bytes: TapeLimitError, before anything runs, instead of a larger tape.
+    """
+    py_func = getattr(kernel, "py_func", kernel)
+    names = list(inspect.signature(py_func).parameters)
+    if activities and len(activities) != len(names):
+        raise TypeError(
+            f"{py_func.__name__} takes {len(names)} arguments, but {len(activities)} activities were given"
+        )
+    for activity in activities:
+        if not isinstance(activity, Activity):
+            raise TypeError(f"an activity is Active, Duplicated or Const, not {activity!r}")
+    between = (
+        (modified_between,) * len(names)
+        if isinstance(modified_between, bool)
+        else tuple(modified_between)
+    )
+    if len(between) != len(names):
+        raise TypeError(f"modified_between has {len(between)} entries for {len(names)} arguments")
+    options = Options(
+        error_model="numpy",  # CUDA has no exceptions
+        strong_zero=strong_zero,
+        stable=tuple(not b for b in between),
+    )
+    work = _Specialise(kernel, tuple(activities) or None, options, _options_of(kernel))
+    return Forward(Runner(work.of, max_tape_bytes, tape_slots), py_func.__name__)
+
+
+def zeros(x: Any) -> Any:
+    """A device array of zeros, like x."""
+    return device.zeros_like(device.as_array(x))
+
+
+# ---- compiling -----------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class _Specialise:
+    """Compiles the pair of a kernel for argument types and the dimensions of a launch."""
+
+    kernel: Any
+    activities: tuple[Activity, ...] | None
+    options: Options
+    jit: dict[str, Any]
+    wrt: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        self.of = lru_cache(maxsize=None)(self._of)
+        self._number = 0
+
+    def _of(self, argtypes: tuple[types.Type, ...], dims: int) -> Specialisation:
+        pair = self.pair(argtypes, dims)
+        text = pair.text
+        facts = text.facts
+        assert text.slots is not None and text.given is not None
+        module = self.module(pair)
+        written = threads.written_roots(facts.active.memory)
+        arrays = [leaf for leaf in facts.fn.leaves if is_array(leaf.var)]
+        name = facts.fn.name
+        return Specialisation(
+            name,
+            _cuda.jit(**self.jit)(getattr(module, name + "__forward")),
+            _cuda.jit(**self.jit)(getattr(module, name + "__pullback")),
+            text.slots,
+            text.given,
+            {leaf.path: path_name(facts, leaf.path) for leaf in arrays},
+            frozenset(
+                leaf.path for leaf in arrays if facts.active.memory.base_roots(leaf.var) & written
+            ),
+            self.options.stable,
+            threads.steady(facts.fn, facts.active),
+        )
+
+    def pair(self, argtypes: tuple[types.Type, ...], dims: int) -> CompiledPair:
+        options = replace(self.options, kernel=dims)
+        count = len(inspect.signature(getattr(self.kernel, "py_func", self.kernel)).parameters)
+        if len(argtypes) != count:
+            raise TypeError(f"the kernel takes {count} arguments, not {len(argtypes)}")
+        return CompiledPair(Request(self.kernel, self.activities, self.wrt, options), argtypes)
+
+    def module(self, pair: CompiledPair) -> Any:
+        text = pair.text
+        key = (
+            f"# CUDA: {pair.argtypes} {[a.name for a in pair.activities]} {pair.request.options}\n"
+        )
+        source = "\n\n".join([key, text.forward, text.pullback])
+        return load_source(text.facts.fn.name, source, for_device(text.names))
+
+
+_TAKEN_OVER = ("fastmath", "opt", "lineinfo", "max_registers", "launch_bounds")
+_WITHOUT_MEANING = {"device", "inline", "forceinline", "debug", "extensions", "cache", "lto"}
+
+
+def _options_of(kernel: Any) -> dict[str, Any]:
+    """The options of cuda.jit that the pair's kernels get too."""
+    given = dict(getattr(kernel, "targetoptions", {}))
+    if getattr(kernel, "_fastmath", False):  # in the simulator
+        given["fastmath"] = True
+    if given.get("device"):
+        raise TypeError("a device function cannot be launched; pass the kernel that calls it")
+    found = {}
+    for option, value in given.items():
+        if option in _TAKEN_OVER:
+            if value is not None:
+                found[option] = value
+        elif option not in _WITHOUT_MEANING and value:
+            code = kernel.py_func.__code__
+            raise UnsupportedError(
+                f"The kernel is compiled with the option {option}, which splitad does not know.",
+                Loc(code.co_filename, code.co_firstlineno, code.co_name),
+                "Leave the option out.",
+            )
+    return found
+
+
+def _check_usable() -> None:
+    if not device.SIMULATED and not _cuda.is_available():
+        raise SplitadError(
+            "numba.cuda finds no GPU that it can use here",
+            None,
+            "With a GPU, install numba-cuda: pip install 'splitad[cuda13]' (or cuda12, as the driver "
+            "wants it).  Without one, numba's simulator runs kernels: set NUMBA_ENABLE_CUDASIM=1 before "
+            "numba is imported.",
+        )
+
+
+def kernel_types(
+    spec: Specialisation, argtypes: tuple[types.Type, ...]
+) -> tuple[tuple[types.Type, ...], tuple[types.Type, ...]]:
+    """The argument types of the two kernels of a pair, for compiling them without a launch."""
+
+    def of(path: Any) -> types.Type:
+        type = argtypes[path[0]]
+        for step in path[1:]:
+            type = type[step]  # type: ignore[index]
+        return type
+
+    given = spec.given
+    tape = tuple(types.Array(spec.slots.used[name], 2, "C") for name in sorted(spec.slots.used))
+    word = (types.int64, types.Array(types.int64, 1, "C"))
+    back = [
+        *(of(path) for path in given.kept),
+        *(of(path) for path in given.scalars),
+        *(types.int64 for _ in given.sizes),
+        *(types.Array(of(path), 1, "C") for path in given.bars),
+        *(of(path) for path in given.inner),
+        *(argtypes[k] for k in given.shadows),
+    ]
+    return (*tape, *word, *argtypes), (*tape, *word, *back)

@@ -1,0 +1,173 @@
+"""Arrays on the device, and in numba's simulator: their types, where they lie, zeros, copies.
+
+Anything with `__cuda_array_interface__` will do (numba, CuPy, PyTorch); in the simulator, what
+`cuda.to_device` returns.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import config, cuda, from_dtype, types
+
+from splitad.codegen.load import load_source
+
+SIMULATED = bool(config.ENABLE_CUDASIM)
+
+
+def is_array(x: Any) -> bool:
+    """Whether x is an array on the device."""
+    if SIMULATED:
+        return hasattr(x, "__cuda_ndarray__")
+    return hasattr(x, "__cuda_array_interface__")
+
+
+def as_array(x: Any) -> Any:
+    """x as numba's kind of array, over the same memory."""
+    return x if hasattr(x, "__cuda_ndarray__") else cuda.as_cuda_array(x)
+
+
+def address(x: Any) -> int:
+    return int(x._ary.ctypes.data if SIMULATED else x.device_ctypes_pointer.value or 0)
+
+
+def type_of(x: Any) -> types.Array:
+    """The type of an array in a kernel."""
+    layout = "A"
+    if _is_contiguous(x.shape[::-1], x.strides[::-1], x.dtype.itemsize):
+        layout = "C"
+    elif _is_contiguous(x.shape, x.strides, x.dtype.itemsize):
+        layout = "F"
+    return types.Array(from_dtype(np.dtype(x.dtype)), len(x.shape), layout)
+
+
+def _is_contiguous(shape: Any, strides: Any, size: int) -> bool:
+    """Of axes from the fastest to the slowest."""
+    for n, stride in zip(shape, strides, strict=True):
+        if n == 0:
+            return True
+        if n > 1 and stride != size:
+            return False
+        size *= n
+    return True
+
+
+class _Placed:
+    """Memory that NumPy may reason about, and must not look at."""
+
+    def __init__(self, x: Any) -> None:
+        self.__array_interface__ = {
+            "shape": tuple(x.shape),
+            "strides": tuple(x.strides),
+            "typestr": np.dtype(x.dtype).str,
+            "data": (address(x), False),
+            "version": 3,
+        }
+
+
+def _placed(x: Any) -> np.ndarray:
+    return np.asarray(_Placed(x))
+
+
+def overlap(x: Any, y: Any) -> bool:
+    """Whether two arrays have an element in common."""
+    if 0 in (*x.shape, *y.shape):
+        return False
+    try:
+        return np.shares_memory(_placed(x), _placed(y), max_work=100_000)
+    except Exception:  # too hard to tell
+        return True
+
+
+def overlaps_itself(x: Any) -> bool:
+    """Whether two elements of an array may share memory."""
+    span = x.dtype.itemsize
+    for stride, n in sorted((abs(s), n) for s, n in zip(x.strides, x.shape, strict=True) if n > 1):
+        if stride < span:
+            return True
+        span += stride * (n - 1)
+    return False
+
+
+# ---- new arrays ----------------------------------------------------------------------------------------
+
+
+def empty(shape: Any, dtype: Any, order: str = "C") -> Any:
+    return cuda.device_array(shape, dtype, order=order)
+
+
+def zeros_like(x: Any, stream: Any = 0) -> Any:
+    """A contiguous array of zeros, in the order of x."""
+    made = empty(tuple(x.shape), x.dtype, "F" if type_of(x).layout == "F" else "C")
+    clear(made, stream)
+    return made
+
+
+def clear(x: Any, stream: Any = 0) -> None:
+    """Zeros in a contiguous array."""
+    if SIMULATED:
+        x._ary[...] = 0
+    elif x.size:
+        from numba.cuda.cudadrv import driver
+
+        driver.device_memset(x, 0, x.dtype.itemsize * x.size, stream)
+
+
+def copy(x: Any, stream: Any = 0) -> Any:
+    """A contiguous copy, in the order of x."""
+    layout = type_of(x).layout
+    made = empty(tuple(x.shape), x.dtype, "F" if layout == "F" else "C")
+    assign(made, x, stream)
+    return made
+
+
+def assign(to: Any, x: Any, stream: Any = 0) -> None:
+    """to[...] = x, of the same shape and dtype."""
+    size = int(np.prod(x.shape))
+    if size == 0:
+        return
+    if type_of(to).layout == type_of(x).layout != "A":
+        to.copy_to_device(x, stream=stream)
+    else:
+        _copier(len(x.shape))[min(-(-size // 256), 65535), 256 if not SIMULATED else 1, stream](
+            to, x
+        )
+
+
+_copiers: dict[int, Any] = {}
+
+
+def _copier(ndim: int) -> Any:
+    """A kernel that copies arrays of any layout."""
+    if ndim not in _copiers:
+        lines = [
+            "def copy_elements(to, x):",
+            "    size = 1",
+            *(f"    size *= x.shape[{k}]" for k in range(ndim)),
+            "    for at in range(cuda.grid(1), size, cuda.gridsize(1)):",
+        ]
+        for k in reversed(range(ndim)):
+            lines += [f"        i{k} = at % x.shape[{k}]", f"        at //= x.shape[{k}]"]
+        index = ", ".join(f"i{k}" for k in range(ndim))
+        lines.append(f"        to[{index}] = x[{index}]")
+        module = load_source("copy_elements", "\n".join(lines) + "\n", {"cuda": cuda})
+        _copiers[ndim] = cuda.jit(module.copy_elements)
+    return _copiers[ndim]
+
+
+def as_type(memory: Any, type: types.Type, columns: int) -> Any:
+    """Memory, an array of bytes, as rows of that many values of a type."""
+    dtype = np.bool_ if isinstance(type, types.Boolean) else np.dtype(str(type))
+    return memory.view(dtype).reshape((memory.size // np.dtype(dtype).itemsize // columns, columns))
+
+
+def read(x: Any, stream: Any = 0) -> np.ndarray:
+    """The contents, once what the stream does is done."""
+    return x.copy_to_host(stream=stream) if not stream else _read_later(x, stream)
+
+
+def _read_later(x: Any, stream: Any) -> np.ndarray:
+    made = x.copy_to_host(stream=stream)
+    stream.synchronize()
+    return made

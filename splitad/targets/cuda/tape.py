@@ -1,0 +1,82 @@
+"""The tape of a kernel, as text: one column per thread.
+
+    tape_float64[cur + 2, tape_thread]     a float64; cur is an integer of the thread's own
+
+The layout is the CPU's (tape/layout.py), in bytes of one thread: a value of `size` bytes at offset `o` is
+element ``[o // size, thread]`` of the tape's memory seen as an array of its type, so neighbouring threads
+write neighbouring addresses.  A thread that runs over its part writes to a row behind it, which nobody
+reads, and goes on counting; in the end it tells how much it needed (`tape_need`).  So a launch with no tape
+at all counts what is needed.
+"""
+
+from __future__ import annotations
+
+from numba import types
+
+from splitad.codegen.writer import Writer
+from splitad.ir import threads
+from splitad.tape.layout import WORD, Column
+from splitad.transform.facts import Facts
+
+SPARE = WORD  # bytes of the row behind each thread's part
+
+
+class Slots:
+    """What the forward and the pullback of one kernel call places on the tape.
+
+    dynamic: whether how much is needed is only known at run time.  used: the types that occur."""
+
+    def __init__(self, facts: Facts) -> None:
+        record = facts.layout.record[facts.where.root]
+        self.dynamic = record.pushes
+        self.header = facts.layout.header
+        self.used: dict[str, types.Type] = {}
+
+    @property
+    def start(self) -> int:
+        """Where what loops put on the tape begins, behind the word that says where it ends."""
+        return self.header + (WORD if self.dynamic else 0)
+
+    @property
+    def size(self) -> int:
+        """The bytes of a thread, where they are known."""
+        return -(-self.start // WORD) * WORD
+
+    def place(self, type: types.Type, offset: str, index: str = "", writing: bool = False) -> str:
+        """An element; offset: of the first, in bytes.  index: which one."""
+        type = types.unliteral(type)
+        size = 1 if isinstance(type, types.Boolean) else int(type.bitwidth) // 8
+        self.used[tape_name(type)] = type
+        at = str(int(offset) // size) if offset.isdigit() else _shifted(offset, size)
+        if index:
+            at = f"{at} + {index}"
+        if writing and self.dynamic:
+            at = f"min({at}, {last(size)})"
+        return f"{tape_name(type)}[{at}, tape_thread]"
+
+    def of(self, c: Column, offset: str, index: str = "", writing: bool = False) -> str:
+        return self.place(c.var.type, offset, index, writing)
+
+
+def tape_name(type: types.Type) -> str:
+    return f"tape_{'bool' if isinstance(type, types.Boolean) else type}"
+
+
+def last(size: int) -> str:
+    """The variable with the number of the row that nobody reads."""
+    return f"tape_last{size}"
+
+
+def _shifted(offset: str, size: int) -> str:
+    shift = size.bit_length() - 1
+    return f"(({offset}) >> {shift})" if shift else f"({offset})"
+
+
+def write_thread(w: Writer, dims: int) -> None:
+    """The number of the thread in the launch, in the order in which threads lie in memory."""
+    axes = [threads.TEXTS[fn] for fn in threads.GRID[:dims]]
+    sizes = [threads.TEXTS[fn] for fn in threads.GRIDSIZE[:dims]]
+    text = axes[-1]
+    for axis, size in zip(reversed(axes[:-1]), reversed(sizes[:-1]), strict=True):
+        text = f"{axis} + {size} * ({text})"
+    w.line(f"tape_thread = {text}")

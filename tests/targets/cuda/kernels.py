@@ -1,0 +1,322 @@
+"""Kernels for the tests, each with small arguments: run in numba's simulator, and compiled for a GPU."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numba import cuda, float32, float64
+
+CASES: dict[str, Case] = {}
+
+
+@dataclass(frozen=True)
+class Case:
+    """launch: blocks, threads and what follows.  make: the arguments, from a random generator.
+    atomic: the kernel's own results depend on the order of threads, in their last bits.
+    registers: how many more than the plain kernel the pair's kernels may take on a GPU.
+    adds: the atomic additions in the reverse kernel."""
+
+    kernel: Any
+    launch: tuple[Any, ...]
+    make: Callable[[np.random.Generator], tuple[Any, ...]]
+    atomic: bool = False
+    registers: int = 40
+    adds: int | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+def case(launch: tuple[Any, ...], make: Callable[..., Any], **more: Any) -> Callable[[Any], Any]:
+    def add(kernel: Any) -> Any:
+        CASES[kernel.py_func.__name__] = Case(kernel, launch, make, **more)
+        return kernel
+
+    return add
+
+
+N = 13  # not a multiple of the block
+
+
+# ---- each thread for itself ----------------------------------------------------------------------------
+
+
+@case((2, 8), lambda g: (g.random(N), g.random(N), 0.7, N), adds=1)
+@cuda.jit
+def saxpy(x, y, a, n):
+    i = cuda.grid(1)
+    if i >= n:
+        return
+    y[i] = a * x[i] + y[i] * y[i]
+
+
+@case(
+    (2, 8),
+    lambda g: (g.random(N, np.float32), g.random(N, np.float32), np.float32(0.7)),
+    adds=1,
+)
+@cuda.jit
+def single(x, y, a):
+    i = cuda.grid(1)
+    if i < x.shape[0]:
+        t = x[i] * a
+        y[i] = y[i] * t + math.sin(t)
+
+
+@case((2, 8), lambda g: (g.random(N), 0.3 + g.random(), 4, N), adds=1)
+@cuda.jit
+def logistic(x, r, steps, n):
+    i = cuda.grid(1)
+    if i < n:
+        v = x[i]
+        for _ in range(steps):
+            v = r * v * (1.0 - v)
+        x[i] = v
+
+
+@case((2, 8), lambda g: (g.random(N), g.random(N), 5, N), adds=0)
+@cuda.jit
+def in_place(x, y, steps, n):
+    i = cuda.grid(1)
+    if i < n:
+        for k in range(steps):
+            x[i] = x[i] * y[i] + 0.1 * k
+            if x[i] > 1.2:
+                break
+            y[i] += x[i]
+
+
+@cuda.jit(device=True)
+def smooth(a, b):
+    if a < b:
+        return math.exp(a) * b, a
+    return math.sqrt(a * a + b), b * b
+
+
+@case((2, 8), lambda g: (g.random(N), g.random(N), N), adds=0)
+@cuda.jit
+def device_function(x, y, n):
+    i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+    if i < n:
+        u, v = smooth(x[i], y[i])
+        w, _ = smooth(v, u)
+        x[i] = w + abs(u)
+        y[i] = max(v, 0.5) ** 2 + min(u, v) / (1.0 + w)
+
+
+@case((2, 8), lambda g: (1.0 + g.random(N), np.zeros(N), N), adds=0)
+@cuda.jit
+def newton(x, y, n):
+    i = cuda.grid(1)
+    if i < n:
+        v = x[i]
+        while abs(v * v - x[i]) > 1e-3:
+            v = 0.5 * (v + x[i] / v)
+        y[i] = v
+
+
+@case((2, 4), lambda g: (g.random(N), g.random(N), N), adds=0)
+@cuda.jit
+def grid_stride(x, y, n):
+    for i in range(cuda.grid(1), n, cuda.gridsize(1)):
+        y[i] = x[i] * y[i]
+    j = cuda.grid(1)
+    while j < n:
+        x[j] = math.tanh(x[j])
+        j += cuda.gridsize(1)
+
+
+@case((2, 8), lambda g: (g.random((N, 3)), g.random((3, N)), N), adds=0)
+@cuda.jit
+def rows(x, y, n):
+    i = cuda.grid(1)
+    if i < n:
+        row = x[i]
+        s = 0.0
+        for k in range(3):
+            s += row[k] * y[k, i]
+            row[k] = s
+        y[0, i] = math.cos(s)
+
+
+@case((2, 8), lambda g: (g.random(N), g.random(4), np.zeros(N), N))
+@cuda.jit
+def local(x, c, y, n):
+    i = cuda.grid(1)
+    if i < n:
+        a = cuda.local.array(4, float64)
+        for k in range(4):
+            a[k] = x[i] * c[k]
+        for k in range(1, 4):
+            a[k] = a[k] * a[k - 1] + a[0]
+        y[i] = a[3] * a[1]
+
+
+@case((2, 8), lambda g: ((g.random(N), g.random(N)), np.zeros(N), N), adds=0)
+@cuda.jit
+def tuples(pair, y, n):
+    i = cuda.grid(1)
+    if i < n:
+        a, b = pair
+        y[i] = a[i] * b[i]
+        b[i] = math.log(1.0 + b[i])
+
+
+# ---- threads that read the same ------------------------------------------------------------------------
+
+
+@case((2, 8), lambda g: (g.random(N), np.zeros(N), 0.1, N))
+@cuda.jit
+def stencil(u, v, c, n):
+    i = cuda.grid(1)
+    if 0 < i and i < n - 1:
+        v[i] = u[i] + c * (u[i - 1] - 2.0 * u[i] + u[i + 1]) * u[i]
+
+
+@case((2, 8), lambda g: (g.random(5), g.integers(0, 5, N), np.zeros(N), N), adds=1)
+@cuda.jit
+def gather(x, index, y, n):
+    i = cuda.grid(1)
+    if i < n:
+        y[i] = x[index[i]] * x[index[i]]
+
+
+@case((1, 8), lambda g: (g.random((6, 2)), np.zeros((6, 2)), 6))
+@cuda.jit
+def nbody(x, f, n):
+    i = cuda.grid(1)
+    if i < n:
+        a = 0.0
+        b = 0.0
+        for j in range(n):
+            dx = x[j, 0] - x[i, 0]
+            dy = x[j, 1] - x[i, 1]
+            w = 1.0 / math.sqrt(dx * dx + dy * dy + 1.0) ** 3
+            a += w * dx
+            b += w * dy
+        f[i, 0] = a
+        f[i, 1] = b
+
+
+@case(((2, 2), (4, 4)), lambda g: (g.random((7, 6)), np.zeros((7, 6)), 0.1))
+@cuda.jit
+def heat(u, v, c):
+    i, j = cuda.grid(2)
+    if 0 < i < u.shape[0] - 1 and 0 < j < u.shape[1] - 1:
+        t = u[i - 1, j] + u[i + 1, j] + u[i, j - 1] + u[i, j + 1] - 4.0 * u[i, j]
+        v[i, j] = u[i, j] + c * t * u[i, j]
+
+
+@case(((1, 2, 2), (4, 2, 1)), lambda g: (g.random((4, 3, 2)), g.random((4, 3, 2)), 0.4), adds=1)
+@cuda.jit
+def three(u, v, c):
+    i, j, k = cuda.grid(3)
+    if i < u.shape[0] and j < u.shape[1] and k < u.shape[2]:
+        v[i, j, k] = c * u[i, j, k] * v[i, j, k]
+
+
+@case((2, (4, 2)), lambda g: (g.random(8), np.zeros(16)))
+@cuda.jit
+def flat_in_two(x, y):
+    k = cuda.threadIdx.x + cuda.blockDim.x * cuda.threadIdx.y
+    at = k + 8 * cuda.blockIdx.x
+    y[at] = x[k] * x[k] * (1.0 + at)
+
+
+# ---- blocks --------------------------------------------------------------------------------------------
+
+
+@case((2, 8), lambda g: (g.random(16), np.zeros(2)))
+@cuda.jit
+def tree_sum(x, y):
+    s = cuda.shared.array(8, float64)
+    t = cuda.threadIdx.x
+    s[t] = x[cuda.grid(1)] ** 2
+    cuda.syncthreads()
+    half = 4
+    while half > 0:
+        if t < half:
+            s[t] += s[t + half] * s[t]
+        cuda.syncthreads()
+        half //= 2
+    if t == 0:
+        y[cuda.blockIdx.x] = s[0]
+
+
+@case(((2, 1), (4, 4)), lambda g: (g.random((8, 8)), g.random((8, 4)), np.zeros((8, 4))))
+@cuda.jit
+def tiles(a, b, c):
+    sa = cuda.shared.array((4, 4), float64)
+    sb = cuda.shared.array((4, 4), float64)
+    i, j = cuda.grid(2)
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    total = 0.0
+    for k in range(a.shape[1] // 4):
+        sa[tx, ty] = a[i, ty + 4 * k]
+        sb[tx, ty] = b[tx + 4 * k, j]
+        cuda.syncthreads()
+        for m in range(4):
+            total += sa[tx, m] * sb[m, ty]
+        cuda.syncthreads()
+    c[i, j] = total
+
+
+@case((2, 8), lambda g: (g.random(N), np.zeros(1), np.zeros(3), N), atomic=True)
+@cuda.jit
+def atomics(x, loss, bins, n):
+    i = cuda.grid(1)
+    s = cuda.shared.array(1, float64)
+    if cuda.threadIdx.x == 0:
+        s[0] = 0.0
+    cuda.syncthreads()
+    if i < n:
+        cuda.atomic.add(s, 0, x[i] * x[i])
+        cuda.atomic.sub(bins, i % 3, math.sin(x[i]))
+    cuda.syncthreads()
+    if cuda.threadIdx.x == 0:
+        cuda.atomic.add(loss, 0, s[0] * s[0])
+
+
+@case((2, 8), lambda g: (g.random(N), np.zeros(1, np.int64), np.zeros(N), N), atomic=True)
+@cuda.jit
+def compact(x, count, y, n):
+    i = cuda.grid(1)
+    if i < n and x[i] > 0.5:
+        cuda.atomic.add(count, 0, 1)
+        k = i // 2 * 2
+        if k != i or x[i] < 0.9:
+            y[i] = x[i] * x[i]
+
+
+@case((2, 8), lambda g: (g.random(N), np.zeros(N), np.zeros(N), N))
+@cuda.jit
+def workspace(x, work, y, n):
+    i = cuda.grid(1)
+    if i < n:
+        work[i] = x[i] * x[i]
+        y[i] = math.sin(work[i]) * work[i]
+
+
+@case((1, 8), lambda g: (g.random(8), 3))
+@cuda.jit
+def relax(x, steps):
+    t = cuda.threadIdx.x
+    for _ in range(steps):
+        left = x[t - 1] if t > 0 else x[t]
+        cuda.syncthreads()
+        x[t] = 0.5 * (left * left + x[t])
+        cuda.syncthreads()
+
+
+@case((2, 8), lambda g: (g.random(N).astype(np.float32), np.zeros(N, np.float32), N))
+@cuda.jit
+def shared_single(x, y, n):
+    s = cuda.shared.array(8, float32)
+    t = cuda.threadIdx.x
+    i = cuda.grid(1)
+    s[t] = x[i] if i < n else float32(0.0)
+    cuda.syncthreads()
+    if i < n:
+        y[i] = s[t] * s[7 - t]

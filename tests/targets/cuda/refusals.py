@@ -1,0 +1,340 @@
+"""What is refused, and the boundary; run by test_simulated.py in a process with numba's simulator."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from numba import cuda, float64
+
+import splitad as ad
+from tests.targets.cuda.checking import check, run, to_device
+from tests.targets.cuda.kernels import CASES, N
+
+D = cuda.to_device
+ones = np.ones
+
+
+def refused(kernel: Any, *args: Any, launch: Any = (1, 8)) -> str:
+    with pytest.raises(ad.SplitadError) as caught:
+        ad.cuda.split(kernel)[launch](*to_device(args))
+    assert isinstance(caught.value, ad.UnsupportedError), caught.value
+    return str(caught.value)
+
+
+@cuda.jit
+def early_return(x, n):
+    s = cuda.shared.array(8, float64)
+    i = cuda.grid(1)
+    if i >= n:
+        return
+    s[i] = x[i]
+    cuda.syncthreads()
+    x[i] = s[7 - i]
+
+
+@cuda.jit
+def data_decides(x, n):
+    k = 0
+    while x[k] < 0.5:
+        cuda.syncthreads()
+        k += 1
+    x[0] = 1.0
+
+
+def test_divergent_barriers() -> None:
+    text = refused(early_return, ones(8), 8)
+    assert "Not every thread" in text and "cuda.syncthreads()" in text and "^" in text
+    assert "Not every thread" in refused(data_decides, ones(8), 8)
+
+
+@cuda.jit
+def shared_in_branch(x, n):
+    if n > 3:
+        s = cuda.shared.array(8, float64)
+        s[cuda.threadIdx.x] = x[0]
+        x[cuda.threadIdx.x] = s[cuda.threadIdx.x]
+
+
+@cuda.jit
+def allocates(x):
+    t = np.empty(3)
+    t[0] = x[0]
+    x[0] = t[0] * 2.0
+
+
+@cuda.jit
+def raises(x):
+    if x[0] > 0.5:
+        raise ValueError("no")
+    x[0] = x[0] * 2.0
+
+
+@cuda.jit
+def complex_numbers(x):
+    x[0] = (complex(x[0], 1.0) * 2.0).real
+
+
+@cuda.jit
+def shuffles(x):
+    x[0] = cuda.shfl_sync(0xFFFFFFFF, x[0], 0)
+
+
+@cuda.jit
+def exchanges(x):
+    cuda.atomic.exch(x, 0, 1.0)
+
+
+@cuda.jit
+def old_value(x, y):
+    y[cuda.grid(1)] = cuda.atomic.add(x, 0, 1.0) * 2.0
+
+
+@cuda.jit
+def largest(x, y):
+    cuda.atomic.max(y, 0, x[cuda.grid(1)])
+
+
+@cuda.jit
+def chooses(x, y, n):
+    for _ in range(n):
+        x[0] = y[0] * 2.0
+        x, y = y, x
+
+
+@cuda.jit
+def unknown_step(x, k):
+    for i in range(0, 8, k):
+        x[i] = x[i] * 2.0
+
+
+@cuda.jit(device=True)
+def itself(x):
+    return itself(x / 2.0) if x > 1.0 else x
+
+
+@cuda.jit
+def recursive(x):
+    x[0] = itself(x[0])
+
+
+@pytest.mark.parametrize(
+    "kernel, args, words",
+    [
+        (shared_in_branch, (ones(8), 4), "shared.array is called in a branch"),
+        (allocates, (ones(8),), "cannot allocate memory"),
+        (raises, (ones(8),), "cannot raise"),
+        (complex_numbers, (ones(8),), "Complex numbers"),
+        (shuffles, (ones(8),), "cuda.shfl_sync is not supported"),
+        (exchanges, (ones(8),), "cuda.atomic.exch is not supported"),
+        (old_value, (ones(8), ones(8)), "returns is used"),
+        (largest, (ones(8), ones(8)), "cuda.atomic.max of values"),
+        (chooses, (ones(8), ones(8), 3), "Which array a name stands for"),
+        (unknown_step, (ones(8), 2), "step of this range"),
+        (recursive, (ones(8),), "calls itself"),
+        (complex_numbers, (ones(8) * 1j,), "complex128"),
+    ],
+)
+def test_refused_with_its_line(kernel: Any, args: Any, words: str) -> None:
+    text = refused(kernel, *args)
+    assert words in text, text
+    assert "refusals.py" in text
+
+
+def test_functions_for_the_cpu_have_no_threads() -> None:
+    def on_the_cpu(x):
+        x[cuda.grid(1)] = 1.0
+
+    with pytest.raises(ad.UnsupportedError, match="Use ad.cuda.split"):
+        ad.split(on_the_cpu)(ones(3))
+
+
+# ---- the boundary --------------------------------------------------------------------------------------
+
+
+SAXPY = CASES["saxpy"]
+
+
+def saxpy(**options: Any) -> Any:
+    return ad.cuda.split(SAXPY.kernel, **options)
+
+
+def test_arguments() -> None:
+    x = D(np.arange(20.0))
+    forward = saxpy()
+    with pytest.raises(TypeError, match="cuda.to_device"):
+        forward[2, 8](ones(N), x, 0.5, N)
+    with pytest.raises(TypeError, match="how to launch"):
+        forward(x, x, 0.5, N)
+    with pytest.raises(TypeError, match="takes 4 arguments"):
+        forward[2, 8](x, x)
+    with pytest.raises(ad.AliasingError, match="x and y of saxpy overlap"):
+        forward[2, 8](x[:N], x[5:], 0.5, N)
+    with pytest.raises(ad.NotDifferentiableError, match="Active"):
+        saxpy(*[]) and ad.cuda.split(SAXPY.kernel, *4 * [ad.Active])[2, 8](x, x, 1, N)
+    with pytest.raises(TypeError, match="takes 4 arguments, but 1"):
+        ad.cuda.split(SAXPY.kernel, ad.Const)
+    with pytest.raises(ValueError, match="sizes of a grid"):
+        forward[0, 8](x, x, 0.5, N)
+
+
+def test_interleaved_arguments_do_not_overlap() -> None:
+    both = D(np.arange(1.0, 27.0))
+    pullback = saxpy()[2, 8](both[::2], both[1::2], 0.5, N)
+    (a_bar,) = pullback(D(np.zeros(N)), D(ones(N)))
+    assert a_bar == np.arange(1.0, 27.0)[::2].sum()
+
+
+def test_shadows() -> None:
+    x, y = D(ones(N)), D(ones(N))
+    pullback = saxpy()[2, 8](x, y, 0.5, N)
+    with pytest.raises(TypeError, match="takes 2 shadows"):
+        pullback(x)
+    for shadow, words in (
+        (D(ones(N + 1)), "shape"),
+        (D(ones(N, np.float32)), "float32"),
+        (y, "overlaps the argument y"),
+        (ones(N), "not an array on the device"),
+    ):
+        with pytest.raises(ad.ShadowError, match=words):
+            pullback(shadow, D(ones(N)))
+    one = D(ones(N))
+    with pytest.raises(ad.ShadowError, match="overlap in memory"):
+        pullback(one, one)
+
+
+def test_make_zero() -> None:
+    x, y = D(ones(N)), D(ones(N, np.float32))
+    made = ad.make_zero(x)
+    assert type(made) is type(x) and not made.copy_to_host().any()
+    assert ad.make_zero(y).dtype == np.float32
+    pullback = saxpy()[2, 8](x, D(ones(N)), 0.5, N)
+    x_bar, y_bar = pullback.make_zero()
+    assert pullback(x_bar, y_bar) == (0.0,)
+    assert not x_bar.copy_to_host().any()
+
+
+def test_activities() -> None:
+    """A Const array that active data goes through has a shadow of its own."""
+    case = CASES["workspace"]
+    x, work, y, n = to_device(case.make(np.random.default_rng(2)))
+    plain = ad.cuda.split(case.kernel)[case.launch](x, work, y, n)
+    inner = ad.cuda.split(case.kernel, ad.Duplicated, ad.Const, ad.Duplicated, ad.Const)
+    other = inner[case.launch](x, work, y, n)
+    bars = [D(np.zeros(N)), D(np.zeros(N)), D(ones(N))]
+    plain(*bars)
+    mine = [D(np.zeros(N)), D(ones(N))]
+    assert other(*mine) == ()
+    np.testing.assert_array_equal(mine[0].copy_to_host(), bars[0].copy_to_host())
+    assert np.any(mine[0].copy_to_host())
+
+
+def test_what_is_not_modified_is_not_copied() -> None:
+    case = CASES["nbody"]
+    args = to_device(case.make(np.random.default_rng(2)))
+    saved = ad.cuda.split(case.kernel)[case.launch](*args)
+    kept = ad.cuda.split(case.kernel, modified_between=False)[case.launch](*args)
+    assert kept.tape_nbytes < saved.tape_nbytes
+    one, other = saved.make_zero(), kept.make_zero()
+    for shadows, pullback in ((one, saved), (other, kept)):
+        shadows[1].copy_to_device(ones((6, 2)))
+        pullback(*shadows)
+    assert np.any(one[0].copy_to_host())
+    np.testing.assert_allclose(one[0].copy_to_host(), other[0].copy_to_host(), rtol=1e-12)
+
+
+# ---- the tape ------------------------------------------------------------------------------------------
+
+
+def test_tape_slots() -> None:
+    case = CASES["newton"]
+    args = case.make(np.random.default_rng(2))
+    check(case.kernel, case.launch, args, tape_slots=100)
+    forward = ad.cuda.split(case.kernel, tape_slots=1)
+    with pytest.raises(ad.TapeLimitError, match="too small") as caught:
+        forward[case.launch](*to_device(args))
+    slots = int(str(caught.value).split("tape_slots=")[1].split(",")[0])
+    check(case.kernel, case.launch, args, tape_slots=slots)
+    with pytest.raises(ad.TapeLimitError):
+        ad.cuda.split(case.kernel, tape_slots=slots - 1)[case.launch](*to_device(args))
+
+
+def test_max_tape_bytes() -> None:
+    case = CASES["logistic"]
+    args = case.make(np.random.default_rng(2))
+    needed = ad.cuda.split(case.kernel)[case.launch](*to_device(args)).tape_nbytes
+    ad.cuda.split(case.kernel, max_tape_bytes=needed)[case.launch](*to_device(args))
+    given = to_device(args)
+    with pytest.raises(ad.TapeLimitError, match="max_tape_bytes"):
+        ad.cuda.split(case.kernel, max_tape_bytes=needed - 1)[case.launch](*given)
+    np.testing.assert_array_equal(given[0].copy_to_host(), args[0])  # it has not run
+
+
+def test_the_tape_grows_with_the_trip_count() -> None:
+    """What was counted for one launch is not taken for another one."""
+    case = CASES["logistic"]
+    forward = ad.cuda.split(case.kernel)
+    x, r, _, n = case.make(np.random.default_rng(2))
+    sizes = [forward[2, 8](D(x), r, steps, n).tape_nbytes for steps in (2, 9, 2)]
+    assert sizes[0] == sizes[2] < sizes[1]
+
+
+def test_pullbacks_in_any_order() -> None:
+    """Each has its own tape, which is used again once the pullback is gone."""
+    case = CASES["logistic"]
+    forward = ad.cuda.split(case.kernel)
+    x, r, steps, n = case.make(np.random.default_rng(2))
+    inputs = [x, 0.5 * x, 0.9 * x]
+    pullbacks = [forward[2, 8](D(v), r, steps, n) for v in inputs]
+    found = []
+    for pullback in reversed(pullbacks):
+        shadow = D(ones(N))
+        found.append((pullback(shadow), shadow.copy_to_host()))
+    del pullbacks, pullback
+    assert sum(map(len, forward._runner.memory.free.values())) >= 2
+    for v, (bars, shadow) in zip(inputs, reversed(found), strict=True):
+        again = D(ones(N))
+        assert forward[2, 8](D(v), r, steps, n)(again) == pytest.approx(bars)
+        np.testing.assert_array_equal(again.copy_to_host(), shadow)
+
+
+def test_layouts() -> None:
+    """Fortran order, and arrays that are not contiguous."""
+    g = np.random.default_rng(3)
+    case = CASES["heat"]
+    u = g.random((7, 6))
+    expected = run(case.kernel, case.launch, (u, np.zeros((7, 6)), 0.1))[1]
+    bars = None
+    for make in (np.asfortranarray, np.ascontiguousarray, lambda a: D(np.repeat(a, 2, 0))[::2]):
+        given = [make(a) for a in (u, np.zeros((7, 6)))]
+        given = [D(a) if isinstance(a, np.ndarray) else a for a in given]
+        pullback = ad.cuda.split(case.kernel)[case.launch](*given, 0.1)
+        np.testing.assert_array_equal(given[1].copy_to_host(), expected)
+        shadows = pullback.make_zero()
+        shadows[1].copy_to_device(np.asarray(math.pi * u, order="C") if shadows[1].is_c_contiguous()
+                                  else np.asfortranarray(math.pi * u))  # fmt: skip
+        (c_bar,) = pullback(*shadows)
+        found = (c_bar, shadows[0].copy_to_host())
+        if bars is not None:
+            np.testing.assert_allclose(found[0], bars[0])
+            np.testing.assert_allclose(found[1], bars[1])
+        bars = found
+
+
+def test_a_launch_in_two_dimensions_of_a_kernel_in_one() -> None:
+    """What `cuda.grid(1)` says is then no thread's own: additions are atomic."""
+    assert "cuda.atomic" in text_of("saxpy", 2) and "cuda.atomic.add(d_x" not in text_of("saxpy", 1)
+
+
+def text_of(name: str, dims: int) -> str:
+    from numba import types
+
+    from splitad.cuda import _Specialise
+
+    A = types.float64[::1]
+    forward = ad.cuda.split(CASES[name].kernel)
+    work = forward._runner.resolve.__wrapped__.__self__
+    assert isinstance(work, _Specialise)
+    return work.pair((A, A, types.float64, types.int64), dims).text.pullback

@@ -1,0 +1,67 @@
+"""Every generated kernel is compiled for a GPU, as a launch would do it, and what it takes is looked at.
+
+Needs numba-cuda with its compilers (the extra cuda13), but neither a GPU nor a driver.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from numba import typeof, types
+
+from splitad.testing import cubins
+from tests.targets.cuda.kernels import CASES
+
+pytestmark = pytest.mark.skipif(not cubins.usable(), reason="numba-cuda is not installed")
+
+
+def type_of(x: Any) -> types.Type:
+    if isinstance(x, tuple):
+        return types.BaseTuple.from_types([type_of(item) for item in x])
+    return typeof(x)
+
+
+@cache
+def built(name: str) -> tuple[cubins.Built, cubins.Built, cubins.Built]:
+    """The plain kernel, the augmented one and the reverse one."""
+    import splitad as ad
+    from splitad.targets.cuda.launch import Launch
+
+    case = CASES[name]
+    argtypes = tuple(map(type_of, case.make(np.random.default_rng(1))))
+    spec = ad.cuda.split(case.kernel).compiled(argtypes, Launch.of(case.launch).dims)
+    forward, reverse = ad.cuda.kernel_types(spec, argtypes)
+    return (
+        cubins.build(case.kernel, argtypes),
+        cubins.build(spec.forward, forward),
+        cubins.build(spec.reverse, reverse),
+    )
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_resources(name: str) -> None:
+    plain, forward, reverse = built(name)
+    for made in (forward, reverse):
+        assert made.cubin.startswith(b"\x7fELF")
+        assert made.registers <= plain.registers + CASES[name].registers
+        assert made.spills <= plain.spills
+        # local memory: a local array, and its shadow in the reverse; the range reduction of sin and cos
+        assert made.stack <= max(2 * plain.stack, 40)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_barriers(name: str) -> None:
+    plain, forward, reverse = built(name)
+    assert forward.count("bar.sync") == plain.count("bar.sync")
+    # one more where a shared array's shadow is filled with zeros
+    assert (reverse.count("bar.sync") > 0) == (plain.count("bar.sync") > 0)
+
+
+@pytest.mark.parametrize("name", [n for n in CASES if CASES[n].adds is not None])
+def test_atomics(name: str) -> None:
+    """What is a thread's own is added without atomics."""
+    reverse = built(name)[2]
+    assert reverse.count("atom") + reverse.count("red") == CASES[name].adds

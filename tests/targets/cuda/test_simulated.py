@@ -1,0 +1,31 @@
+"""The tests of kernels' gradients, run by numba's simulator in a process of its own.
+
+The simulator is chosen when numba is imported, for the whole process: see simulated.py and refusals.py.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent.parent
+
+
+@pytest.mark.parametrize("file", ["simulated.py", "refusals.py"])
+def test_in_the_simulator(file: str) -> None:
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    done = subprocess.run(
+        [*command, str(HERE / file)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=900,
+        env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1"},
+    )
+    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
+    assert " passed" in done.stdout
