@@ -276,7 +276,7 @@ class _Owned:
         """Whether all accesses have, in the same places, indices that make them the thread's own."""
         made = _made(root, where)
         if made is not None:
-            if made.kind != "shared":
+            if made.kind not in ("shared", "dynamic"):
                 return False
             axis, whole = self.in_block, made.out
         elif root[0] == "arg" and isinstance(root[1], ir.Var):  # type: ignore[index]

@@ -76,11 +76,11 @@ def _array(which: Any, kind: str) -> None:
         if scalar is None:
             c.refuse(f"The dtype of cuda.{what} is not one of numbers.", "Use one array per field.")
         dims = tuple(c.b.intp(n.value) for n in sizes)
-        out = c.b.alloc(dims, scalar, kind, name)
+        dynamic = kind == "shared" and len(sizes) == 1 and sizes[0].value == 0
+        out = c.b.alloc(dims, scalar, "dynamic" if dynamic else kind, name)
         c.arrays.origins.fresh(out)
-        if kind == "shared" and sizes[0].value == 0:
-            return out  # as long as the launch says
-        c.arrays.shapes.define_by_sizes(out, dims)
+        if not dynamic:
+            c.arrays.shapes.define_by_sizes(out, dims)
         return out
 
 
@@ -118,17 +118,27 @@ def finish(fn: ir.Function) -> ir.Function:
     """Gives every barrier its arguments: the arrays that other threads may have written when it is passed."""
     arrays = [leaf.var for leaf in fn.leaves if isinstance(leaf.var.type, types.Array)]
 
+    dynamic: set[ir.Var] = set()
+
     def block(body: ir.Block) -> ir.Block:
         stmts: list[ir.Stmt] = []
         for stmt in body.stmts:
-            if isinstance(stmt, ir.Alloc) and stmt.kind == "shared":
+            if isinstance(stmt, ir.Alloc) and stmt.kind in ("shared", "dynamic"):
                 if body is not fn.body:
                     raise UnsupportedError(
                         "cuda.shared.array is called in a branch or a loop here.",
                         stmt.loc,
                         "Call it at the start of the kernel, before anything else.",
                     )
+                if stmt.kind == "dynamic" and any(a in dynamic for a in arrays):
+                    raise UnsupportedError(
+                        "A second cuda.shared.array(0, ...) is the same memory as the first one.",
+                        stmt.loc,
+                        "Take two views of one: s[:n] and s[n:].",
+                    )
                 arrays.append(stmt.out)
+                if stmt.kind == "dynamic":
+                    dynamic.add(stmt.out)
             if isinstance(stmt, ir.ArrayCall) and stmt.fn == threads.BARRIER:
                 stmt = replace(stmt, fn=threads.ArrayOp("barrier", len(arrays)), args=tuple(arrays))
             stmts.append(map_blocks(stmt, block))

@@ -187,7 +187,8 @@ class View(Node):
 class Alloc(Node):
     """``out = np.empty(shape, dtype)`` or ``np.zeros``; out is C-contiguous. kind: "empty", "zeros".
 
-    In CUDA kernels: "shared", an array that a block's threads share, and "local", the thread's own."""
+    In CUDA kernels: "shared", an array that a block's threads share; "dynamic", such a one whose size the
+    launch says (here it is 0); and "local", the thread's own."""
 
 
     out: Var

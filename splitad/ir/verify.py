@@ -172,7 +172,7 @@ class _Checker:
                     self.fault(f"{len(stmt.shape)} sizes for {array.ndim} dimensions", stmt)
                 if array is not None and array.layout != "C":
                     self.fault(f"a new array of layout {array.layout}", stmt)
-                if stmt.kind not in ("empty", "zeros", "shared", "local"):
+                if stmt.kind not in ("empty", "zeros", "shared", "dynamic", "local"):
                     self.fault(f"unknown kind {stmt.kind!r}", stmt)
             case ir.For():
                 self.integers((stmt.counter, stmt.start, stmt.stop, stmt.step), "bound", stmt)

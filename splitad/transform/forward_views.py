@@ -61,6 +61,8 @@ class _Forward:
                 return stmt
             stmt = dataclasses.replace(stmt, array=view.base, axis=axis)
         origin = self.defs[stmt.array][0] if stmt.array in self.defs else None
+        if isinstance(origin, ir.Alloc) and origin.kind == "dynamic":
+            return stmt  # its size is the launch's to say
         if isinstance(origin, ir.Alloc):
             return ir.Cast(stmt.out, origin.shape[stmt.axis], loc=stmt.loc)
         return stmt

@@ -15,7 +15,7 @@ from numba import types
 
 from splitad.analysis.save_plan import Copy
 from splitad.analysis.scopes import Scope
-from splitad.codegen.python import dtype_name, operand
+from splitad.codegen.python import operand, type_name
 from splitad.codegen.writer import Writer, identifier
 from splitad.ir import nodes as ir
 from splitad.tape.layout import Column
@@ -95,4 +95,5 @@ def array_text(w: Writer, stmt: ir.Alloc) -> str:
     """A shared or local array like that of the statement."""
     sizes = [operand(w, n) for n in stmt.shape]
     shape = sizes[0] if len(sizes) == 1 else f"({', '.join(sizes)})"
-    return f"cuda.{stmt.kind}.array({shape}, {dtype_name(w, stmt.out.type.dtype)})"
+    space = "local" if stmt.kind == "local" else "shared"
+    return f"cuda.{space}.array({shape}, {type_name(w, stmt.out.type.dtype)})"

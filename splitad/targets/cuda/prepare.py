@@ -171,7 +171,7 @@ def _check(stmt: ir.Stmt) -> None:
         if isinstance(types.unliteral(out.type), types.Complex):
             refuse("Complex numbers are not supported in kernels yet.", "Use two floats.")
     match stmt:
-        case ir.Alloc() if stmt.kind not in ("shared", "local"):
+        case ir.Alloc() if stmt.kind not in ("shared", "dynamic", "local"):
             refuse(
                 "A kernel cannot allocate memory.",
                 "Use cuda.local.array, or pass an array to work in.",

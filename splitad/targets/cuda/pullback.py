@@ -187,15 +187,15 @@ class _Shadows(Shadows):
             if is_array(leaf.var) and leaf.var in self.shadowed and self.is_duplicated(leaf):
                 if self.path(leaf.path) != shadow_name(leaf.var):
                     self.w.line(f"{shadow_name(leaf.var)} = {self.path(leaf.path)}")
-        made = [s for s in self.fn.body.stmts if self._is_shadowed(s, "shared")]
+        made = [s for s in self.fn.body.stmts if self._is_shadowed(s, "shared", "dynamic")]
         for stmt in made:
             assert isinstance(stmt, ir.Alloc)
             self._shared(stmt)
         if made:
             self.w.line("cuda.syncthreads()")
 
-    def _is_shadowed(self, stmt: ir.Stmt, kind: str) -> bool:
-        return isinstance(stmt, ir.Alloc) and stmt.kind == kind and stmt.out in self.shadowed
+    def _is_shadowed(self, stmt: ir.Stmt, *kinds: str) -> bool:
+        return isinstance(stmt, ir.Alloc) and stmt.kind in kinds and stmt.out in self.shadowed
 
     def _shared(self, stmt: ir.Alloc) -> None:
         """Zeros, written by all threads of the block together."""
@@ -205,6 +205,8 @@ class _Shadows(Shadows):
         thread = f"{at}.x + {size}.x * ({at}.y + {size}.y * {at}.z)"
         threads = f"{size}.x * {size}.y * {size}.z"
         sizes = [operand(w, n) for n in stmt.shape]
+        if stmt.kind == "dynamic":
+            sizes = [f"{name}.shape[0]"]
         with w.indented(f"for at in range({thread}, {' * '.join(sizes)}, {threads}):"):
             index, rest = [], "at"
             for size in reversed(sizes[1:]):

@@ -320,3 +320,35 @@ def shared_single(x, y, n):
     cuda.syncthreads()
     if i < n:
         y[i] = s[t] * s[7 - t]
+
+
+@case((2, 8, 0, 64), lambda g: (g.random(16), np.zeros(16)))
+@cuda.jit
+def dynamic_shared(x, y):
+    s = cuda.shared.array(0, float64)
+    half = len(s) // 2
+    low = s[:half]
+    high = s[half:]
+    t = cuda.threadIdx.x
+    i = cuda.grid(1)
+    if t < half:
+        low[t] = x[i] * x[i]
+    else:
+        high[t - half] = x[i]
+    cuda.syncthreads()
+    k = t % half
+    y[i] = low[k] * high[half - 1 - k] + s[0]
+
+
+@case((2, 8), lambda g: (g.random(N), g.random(3), N))
+@cuda.jit
+def local_in_loop(x, c, n):
+    i = cuda.grid(1)
+    if i >= n:
+        return
+    for k in range(3):
+        a = cuda.local.array((2, 2), float64)
+        a[0, 0] = x[i]
+        a[0, 1] = c[k]
+        a[1, 0] = a[0, 0] * a[0, 1]
+        x[i] = a[1, 0] + a[0, 0] * a[1, 0]
