@@ -20,6 +20,7 @@ import operator
 from numba import types
 
 from splitad.analysis.bounds import Bounds
+from splitad.analysis.shapes import known_shapes
 from splitad.ir import nodes as ir
 from splitad.ir import walk
 from splitad.transform.fresh import Fresh
@@ -34,6 +35,7 @@ def run(fn: ir.Function) -> ir.Function:
 class _Forward:
     def __init__(self, fn: ir.Function) -> None:
         self.defs, self.bounds, self.fresh = walk.defs(fn), Bounds(fn), Fresh(fn)
+        self.shapes = known_shapes(fn)
 
     def view_of(self, array: ir.Operand) -> ir.View | None:
         stmt = self.defs[array][0] if isinstance(array, ir.Var) and array in self.defs else None
@@ -63,9 +65,8 @@ class _Forward:
         origin = self.defs[stmt.array][0] if stmt.array in self.defs else None
         if isinstance(origin, ir.Alloc) and origin.kind == "dynamic":
             return stmt  # its size is the launch's to say
-        if isinstance(origin, ir.Alloc):
-            return ir.Cast(stmt.out, origin.shape[stmt.axis], loc=stmt.loc)
-        return stmt
+        shape = origin.shape if isinstance(origin, ir.Alloc) else self.shapes.get(stmt.array)
+        return stmt if shape is None else ir.Cast(stmt.out, shape[stmt.axis], loc=stmt.loc)
 
     # ---- elements ---------------------------------------------------------------------------
 

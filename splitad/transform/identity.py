@@ -30,6 +30,7 @@ from splitad.analysis.activity import Activity
 from splitad.analysis.identity import Identity, Place
 from splitad.analysis.memory import is_array, kind_of
 from splitad.analysis.reverse import scratch_of
+from splitad.analysis.shapes import array_choices, known_shapes
 from splitad.errors import Loc, UnsupportedError
 from splitad.ir import nodes as ir
 from splitad.ir.build import Builder
@@ -59,6 +60,7 @@ class _Pass:
         self.scratch = {
             v for s in walk(fn.body) if isinstance(s, ir.ArrayCall) for v in scratch_of(s, active)
         }
+        self.shapes = known_shapes(fn)
         self.views = {s.out: s for s in walk(fn.body) if isinstance(s, ir.View)}
         self.needed, self.by_place = self._sources()
         self.listed = {
@@ -216,6 +218,9 @@ class _Pass:
         self.marks[stmt.out] = self._some(base[0], at, base[2])
 
     def _dims(self, array: ir.Var) -> tuple[ir.Operand, ...]:
+        shape = self.shapes.get(array, ())
+        if shape and all(types.unliteral(n.type) == types.intp for n in shape):
+            return shape
         return tuple(self.b.dim(array, axis) for axis in range(array.type.ndim))
 
     def _measure(self, array: ir.Var) -> None:
@@ -351,17 +356,7 @@ def _choices(
             yield tuple(found[stmt.kind]), (), stmt.loc
         if isinstance(stmt, ir.Refer) and kind_of(stmt) in found:
             yield tuple(found[kind_of(stmt)]), (stmt.array,), stmt.loc
-        if isinstance(stmt, (ir.For, ir.While)):
-            for init, param, y, out in zip(
-                stmt.inits, stmt.params, stmt.body.yields, stmt.outs, strict=True
-            ):
-                if is_array(param):
-                    yield (param, out), (init, y), stmt.loc
-        elif isinstance(stmt, ir.If):
-            sides = (stmt.then.yields, stmt.orelse.yields)
-            for k, out in enumerate(stmt.outs):
-                if is_array(out):
-                    yield (out,), tuple(side[k] for side in sides if k < len(side)), stmt.loc
+    yield from array_choices(fn)
 
 
 def _all_vars(fn: ir.Function) -> Iterator[ir.Var]:

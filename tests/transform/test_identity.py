@@ -80,7 +80,6 @@ f(n: int64, x: float64[::1], b: bool):
     if b -> c, id_c:
       new = empty((n), float64)
       id_new = impure fresh_id()
-      new_n0 = new.shape[0]
       yield new, id_new
     else:
       yield a, id_a
@@ -166,8 +165,7 @@ f(n: int64, x: float64[::1], b: bool):
   x_n0 = x.shape[0]
   new = empty((n), float64)
   id_new = impure fresh_id()
-  new_n0 = new.shape[0]
-  size_new = mul(8, new_n0)
+  size_new = mul(8, n)
   v = view new[1:2]
   at_v = distance v from new
   if b -> a, id_a, at_a, size_a:
