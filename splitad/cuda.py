@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
+import numpy as np
 from numba import types
 
 from splitad.analysis import threads
 from splitad.analysis.memory import is_array
 from splitad.cache import CompiledPair, Request
 from splitad.codegen.load import load_source
-from splitad.errors import Loc, SplitadError, UnsupportedError
+from splitad.errors import (
+    Loc,
+    NotDifferentiableError,
+    ShadowError,
+    SplitadError,
+    UnsupportedError,
+)
 from splitad.ir.activities import Activity
 from splitad.pipeline import Options
 from splitad.transform.facts import path_name
@@ -31,7 +38,9 @@ except ImportError as error:
         "`pip install 'splitad[cuda13]'` (or cuda12, as the GPU's driver wants it)."
     ) from error
 
-__all__ = ["Forward", "Pullback", "kernel_types", "split"]
+__all__ = ["Forward", "Pullback", "kernel_types", "split", "value_and_grad", "vjp"]
+
+Wrt = int | str | tuple[int | str, ...]
 
 
 class Forward:
@@ -65,6 +74,7 @@ def split(
     strong_zero: bool = True,
     max_tape_bytes: int | None = None,
     tape_slots: int | None = None,
+    wait: bool = True,
 ) -> Forward:
     """The split pair of a kernel, a `cuda.jit` function or the plain Python function.
 
@@ -85,6 +95,11 @@ def split(
     8 bytes a thread may put on the tape in loops; nothing is counted, and TapeLimitError if that is too few
     (the kernel has run by then).
     max_tape_bytes: TapeLimitError, before anything runs, instead of a larger tape.
+
+    wait=False: no launch waits for the device, so that both can be captured into a CUDA graph.  Where the
+    tape depends on loops tape_slots must be given; `pullback.check()` says afterwards if that was too few
+    (shadows are NaN then); cotangents of scalars stay on the device, in arrays of one element, or are added
+    to those in `pullback(..., out=)`.
     """
     py_func = getattr(kernel, "py_func", kernel)
     names = list(inspect.signature(py_func).parameters)
@@ -108,7 +123,114 @@ def split(
         stable=tuple(not b for b in between),
     )
     work = _Specialise(kernel, tuple(activities) or None, options, _options_of(kernel))
-    return Forward(Runner(work.of, max_tape_bytes, tape_slots), py_func.__name__)
+    return Forward(Runner(work.of, max_tape_bytes, tape_slots, wait), py_func.__name__)
+
+
+class _Launchable:
+    """``self[blocks, threads, stream, shared](*args)`` calls a function with the launch first."""
+
+    def __init__(self, function: Callable[..., Any], doc: str) -> None:
+        self._function = function
+        self.__doc__ = doc
+
+    def __getitem__(self, config: Any) -> Callable[..., Any]:
+        return partial(self._function, config)
+
+
+def vjp(kernel: Callable[..., Any], wrt: Wrt | None = None) -> _Launchable:
+    """As `ad.vjp`, for a kernel: ``pullback = ad.cuda.vjp(kernel)[blocks, threads](*args)`` runs it.
+
+    pullback({name or position: cotangent}) takes cotangents of the final states of arrays and returns new
+    ones for the arguments in wrt (all by default; None where an argument has none).
+    """
+    names = _names(kernel)
+    forward = split(kernel)
+    wanted = range(len(names)) if wrt is None else _positions(names, wrt, kernel)
+
+    def run(config: Any, *args: Any) -> Callable[..., tuple[Any, ...]]:
+        pullback = forward[config](*args)
+
+        def pull(exit_bar: Mapping[str | int, Any]) -> tuple[Any, ...]:
+            return _pull(pullback, names, exit_bar, kernel, wanted)
+
+        return pull
+
+    return _Launchable(run, vjp.__doc__ or "")
+
+
+def value_and_grad(
+    kernel: Callable[..., Any], loss: str | int, wrt: Wrt = 0, *, restore: bool = True
+) -> _Launchable:
+    """``(value, gradient) = ad.cuda.value_and_grad(kernel, "loss")[blocks, threads](*args)``.
+
+    loss: name or position of an array of one element, in which the kernel leaves what is differentiated
+    (with what it held before the launch, where the kernel adds to it).  wrt: position or name of the
+    argument, or a tuple of them; then the gradient is a tuple.  The arguments are put back as they were
+    before the call; restore=False leaves them as the kernel does.
+    """
+    names = _names(kernel)
+    forward = split(kernel, modified_between=False)
+    (at,) = _positions(names, loss, kernel)
+    wanted = _positions(names, wrt, kernel)
+
+    def run(config: Any, *args: Any) -> tuple[float, Any]:
+        launch = Launch.of(config)
+        if at < len(args) and (not device.is_array(args[at]) or device.size(args[at]) != 1):
+            raise TypeError(f"{names[at]}, the loss, is not a device array of one element")
+        before = forward._runner.written(launch, args) if restore else ()
+        saved = [(x, device.copy(x, launch.stream)) for x in before]
+        try:
+            pullback = forward[config](*args)
+            final = device.as_array(args[at])
+            value = float(device.read(final, launch.stream).reshape(-1)[0])
+            one = device.to_device(np.ones(tuple(final.shape), final.dtype), launch.stream)
+            found = _pull(pullback, names, {at: one}, kernel, wanted)
+        finally:
+            for x, copy in saved:
+                device.assign(x, copy, launch.stream)
+        for k, cotangent in zip(wanted, found, strict=True):
+            if cotangent is None:
+                raise NotDifferentiableError(
+                    f"the argument '{names[k]}' of {forward.__name__} has no derivative"
+                )
+        return value, found if isinstance(wrt, tuple) else found[0]
+
+    return _Launchable(run, value_and_grad.__doc__ or "")
+
+
+def _names(kernel: Any) -> list[str]:
+    return list(inspect.signature(getattr(kernel, "py_func", kernel)).parameters)
+
+
+def _positions(names: list[str], wrt: Wrt, kernel: Any) -> tuple[int, ...]:
+    found = []
+    for one in wrt if isinstance(wrt, tuple) else (wrt,):
+        position = names.index(one) if one in names else one
+        if not isinstance(position, int) or not 0 <= position < len(names):
+            raise ValueError(f"{getattr(kernel, '__name__', kernel)} has no argument {one!r}")
+        found.append(position)
+    return tuple(found)
+
+
+def _pull(
+    pullback: Pullback,
+    names: list[str],
+    exit_bar: Mapping[str | int, Any],
+    kernel: Any,
+    wanted: Sequence[int],
+) -> tuple[Any, ...]:
+    """The cotangents of the arguments at these positions, for those of the final states."""
+    shadows = dict(zip(pullback.shadowed, pullback.make_zero(), strict=True))
+    for key, bar in exit_bar.items():
+        (k,) = _positions(names, key, kernel)
+        if k not in shadows or isinstance(shadows[k], tuple) or not device.is_array(bar):
+            raise ShadowError(f"the cotangent of {names[k]} is not one of an array on the device")
+        to, given = shadows[k], device.as_array(bar)
+        if tuple(to.shape) != tuple(given.shape) or to.dtype != given.dtype:
+            raise ShadowError(f"the cotangent of {names[k]} has another shape or dtype")
+        device.assign(to, given, pullback.stream)
+    scalars = dict(zip(pullback.active, pullback(*shadows.values()), strict=True))
+    return tuple({**shadows, **scalars}.get(k) for k in wanted)
 
 
 def zeros(x: Any) -> Any:
@@ -142,6 +264,8 @@ class _Specialise:
         written = threads.written_roots(facts.active.memory)
         arrays = [leaf for leaf in facts.fn.leaves if is_array(leaf.var)]
         name = facts.fn.name
+        paths = {leaf.var: leaf.path for leaf in facts.fn.leaves}
+        counted = threads.counted_by(facts.fn, facts.active)
         return Specialisation(
             name,
             _cuda.jit(**self.jit)(getattr(module, name + "__forward")),
@@ -153,7 +277,7 @@ class _Specialise:
                 leaf.path for leaf in arrays if facts.active.memory.base_roots(leaf.var) & written
             ),
             self.options.stable,
-            threads.steady(facts.fn, facts.active),
+            None if counted is None else frozenset(p for v, p in paths.items() if v in counted),
         )
 
     def pair(self, argtypes: tuple[types.Type, ...], dims: int) -> CompiledPair:

@@ -112,7 +112,7 @@ def _build(
     wanted |= {each.param for each in lists.duplicated_arrays(fn, activities)}
     _check("lower", fn)
     if options.kernel is not None:
-        fn = _check("prepare", prepare.run(fn))
+        fn = _check("prepare", prepare.run(fn, activities))
     # smaller code to differentiate is smaller code twice over: values shared, invariants out of loops
     fn = _check(
         "simplify",

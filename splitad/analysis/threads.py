@@ -10,7 +10,7 @@ at an index that is the thread's own: `x[i]` with ``i = cuda.grid(1)``.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from splitad.analysis.activity import Activity
@@ -41,10 +41,14 @@ class Kernel:
 # ---- which values depend on what ---------------------------------------------------------------------
 
 
-def tainted(fn: ir.Function, source: Callable[[ir.Stmt], bool]) -> frozenset[ir.Var]:
-    """The values that depend on the results of the statements that `source` says yes to, by computation or
-    by the choice of what is executed."""
-    found: set[ir.Var] = set()
+def tainted(
+    fn: ir.Function,
+    source: Callable[[ir.Stmt], bool] = lambda stmt: False,
+    first: Iterable[ir.Var] = (),
+) -> frozenset[ir.Var]:
+    """The values that depend on `first`, or on the results of the statements that `source` says yes to, by
+    computation or by the choice of what is executed."""
+    found: set[ir.Var] = set(first)
 
     def visit(block: ir.Block) -> None:
         for stmt in block.stmts:
@@ -173,18 +177,24 @@ def written_roots(memory: Memory) -> frozenset[object]:
     return frozenset(found)
 
 
-def steady(fn: ir.Function, active: Activity) -> bool:
-    """Whether what a thread puts on its tape depends on the launch, scalar arguments and shapes alone."""
+def counted_by(fn: ir.Function, active: Activity) -> frozenset[ir.Var] | None:
+    """The scalar arguments on which depends how much a thread puts on its tape, beside the launch and the
+    shapes; None where it depends on other things, on what arrays hold."""
+    deciding = [
+        bound
+        for stmt in walk(fn.body)
+        if isinstance(stmt, (ir.For, ir.While, ir.If))
+        and has_reverse(stmt, active)
+        and _has_loop(stmt)
+        for bound in bounds_of(stmt)
+    ]
     unsteady = tainted(
         fn, lambda stmt: isinstance(stmt, (ir.Load, ir.ArrayCall, ir.Impure, ir.Deref))
     )
-    return not any(
-        isinstance(stmt, (ir.For, ir.While, ir.If))
-        and has_reverse(stmt, active)
-        and _has_loop(stmt)
-        and any(b in unsteady for b in bounds_of(stmt))
-        for stmt in walk(fn.body)
-    )
+    if any(bound in unsteady for bound in deciding):
+        return None
+    scalars = [leaf.var for leaf in fn.leaves if not is_array(leaf.var)]
+    return frozenset(var for var in scalars if any(b in tainted(fn, first=[var]) for b in deciding))
 
 
 def _has_loop(stmt: ir.Stmt) -> bool:

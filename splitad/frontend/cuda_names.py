@@ -138,9 +138,8 @@ class _Replace(ast.NodeTransformer):
         for name in (*_PARTS, *_CALLED, *_READ):
             if "." not in name and value is getattr(self.cuda, name, _MISSING):
                 return name
-        if getattr(value, "__module__", "").startswith("numba.cuda") and not is_cuda_function(
-            value
-        ):
+        module = str(getattr(value, "__module__", ""))
+        if module.startswith("numba.cuda") and not is_cuda_function(value):
             return getattr(value, "__name__", "")
         return None
 

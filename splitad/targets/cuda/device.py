@@ -90,6 +90,14 @@ def overlaps_itself(x: Any) -> bool:
     return False
 
 
+def size(x: Any) -> int:
+    return int(np.prod(x.shape, dtype=np.int64))
+
+
+def to_device(x: np.ndarray, stream: Any = 0) -> Any:
+    return cuda.to_device(x, stream=stream)
+
+
 # ---- new arrays ----------------------------------------------------------------------------------------
 
 
@@ -100,6 +108,12 @@ def empty(shape: Any, dtype: Any, order: str = "C") -> Any:
 def zeros_like(x: Any, stream: Any = 0) -> Any:
     """A contiguous array of zeros, in the order of x."""
     made = empty(tuple(x.shape), x.dtype, "F" if type_of(x).layout == "F" else "C")
+    clear(made, stream)
+    return made
+
+
+def zeros(shape: Any, dtype: Any, stream: Any = 0) -> Any:
+    made = empty(shape, dtype)
     clear(made, stream)
     return made
 

@@ -71,7 +71,8 @@ def _three(size: Any) -> Dims:
 class Specialisation:
     """A compiled pair.  leaves: the paths of the arrays in the arguments, each with its name.
     written: those of arrays that the kernel writes.  stable: the arguments that nobody writes in between.
-    steady: whether what is needed of the tape follows from the launch, the scalars and the shapes."""
+    counted_by: the scalars on which depends how much is needed of the tape, beside the launch and the shapes;
+    None where it depends on what arrays hold."""
 
     name: str
     forward: Any
@@ -81,7 +82,7 @@ class Specialisation:
     arrays: dict[Path, str]
     written: frozenset[Path]
     stable: tuple[bool, ...]
-    steady: bool
+    counted_by: frozenset[Path] | None
     sizes: dict[Any, int] = field(default_factory=dict)  # known needs of the tape
 
 
@@ -93,9 +94,10 @@ def part(args: Sequence[Any], path: Path) -> Any:
 
 
 class Memory:
-    """Blocks of device memory for tapes; what a pullback gives back is used again on the same stream."""
+    """Blocks of device memory.  What is given back is used again on the same stream, where the launches that
+    used it come before; so once launches repeat themselves, nothing is allocated."""
 
-    KEPT = 2  # of each size and stream
+    KEPT = 4  # of each size and stream
 
     def __init__(self) -> None:
         self.free: dict[tuple[int, Any], list[Any]] = {}
@@ -108,6 +110,50 @@ class Memory:
         blocks = self.free.setdefault((block.size, _key(stream)), [])
         if len(blocks) < self.KEPT:
             blocks.append(block)
+
+
+class Loan:
+    """Memory that is in use: while a pullback lives, or for one launch."""
+
+    def __init__(self, memory: Memory, stream: Any) -> None:
+        self.memory, self.stream = memory, stream
+        self.blocks: list[Any] = []
+
+    def block(self, nbytes: int) -> Any:
+        made = self.memory.take(nbytes, self.stream)
+        self.blocks.append(made)
+        return made
+
+    def like(self, x: Any) -> Any:
+        """A contiguous array of x's shape and dtype."""
+        if device.type_of(x).layout == "F" and len(x.shape) > 1:
+            return device.empty(tuple(x.shape), x.dtype, "F")
+        return self.array(tuple(x.shape), x.dtype)
+
+    def array(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        size = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
+        return self.block(size).view(dtype).reshape(shape) if size else device.empty(shape, dtype)
+
+    def copy(self, x: Any) -> Any:
+        made = self.like(x)
+        device.assign(made, x, self.stream)
+        return made
+
+    def zeros(self, x: Any) -> Any:
+        made = self.like(x)
+        device.clear(made, self.stream)
+        return made
+
+    def word(self, dtype: Any = np.int64) -> Any:
+        """One number, zero."""
+        made = self.array((1,), dtype)
+        device.clear(made, self.stream)
+        return made
+
+    def end(self) -> None:
+        for block in self.blocks:
+            self.memory.give(block, self.stream)
+        self.blocks.clear()
 
 
 def _key(stream: Any) -> Any:
@@ -124,6 +170,7 @@ class Runner:
     resolve: Callable[[tuple[types.Type, ...], int], Specialisation]
     max_tape_bytes: int | None
     tape_slots: int | None
+    wait: bool = True  # whether a launch may wait for the device
     memory: Memory = field(default_factory=Memory)
 
     def forward(self, launch: Launch, given: Sequence[Any]) -> Pullback:
@@ -132,31 +179,33 @@ class Runner:
         _check_arguments(spec, args)
         nbytes = self._capacity(spec, launch, args)
         total = (nbytes + SPARE) * launch.count if spec.slots.used else 0
-        kept = [self._kept(spec, args, path, launch.stream) for path in spec.given.kept]
-        held = total + sum(_nbytes(a) for a, is_copy in kept if is_copy)
+        copied = [p for p in spec.given.kept if not spec.stable[p[0]]]  # type: ignore[index]
+        held = total + sum(_nbytes(part(args, path)) for path in copied)
         if self.max_tape_bytes is not None and held > self.max_tape_bytes:
             raise TapeLimitError(
                 f"the tape of {spec.name} would take {held} bytes, more than max_tape_bytes="
                 f"{self.max_tape_bytes}"
             )
-        tape = self.memory.take(total, launch.stream) if total else None
-        need = _need(launch.stream)
+        loan = Loan(self.memory, launch.stream)
+        kept = [
+            loan.copy(part(args, path)) if path in copied else part(args, path)
+            for path in spec.given.kept
+        ]
+        tape = loan.block(total) if total else None
+        need = loan.word()
         spec.forward[launch.config](*_tape(spec, tape, launch), nbytes, need, *args)
-        made = Pullback(spec, launch, args, tape, nbytes, need, [a for a, _ in kept], held)
-        if tape is not None:
-            weakref.finalize(made, self.memory.give, tape, launch.stream).atexit = False
-        if spec.slots.dynamic and not (spec.steady and self.tape_slots is None):
+        made = Pullback(self, spec, launch, args, tape, nbytes, need, kept, held)
+        weakref.finalize(made, loan.end).atexit = False
+        counted = spec.counted_by is not None and self.tape_slots is None
+        if spec.slots.dynamic and self.wait and not counted:
             made.check()
         return made
 
-    def _kept(
-        self, spec: Specialisation, args: Sequence[Any], path: Path, stream: Any
-    ) -> tuple[Any, bool]:
-        """An array that the pullback reads, and whether it is a copy."""
-        array = part(args, path)
-        if spec.stable[path[0]]:  # type: ignore[index]
-            return array, False
-        return device.copy(array, stream), True
+    def written(self, launch: Launch, given: Sequence[Any]) -> list[Any]:
+        """The arrays among the arguments that the kernel writes."""
+        args = tuple(_argument(x, k) for k, x in enumerate(given))
+        spec = self.resolve(tuple(map(_type_of, args)), launch.dims)
+        return [part(args, path) for path in sorted(spec.written)]
 
     def _capacity(self, spec: Specialisation, launch: Launch, args: Sequence[Any]) -> int:
         """The bytes of tape that a thread gets."""
@@ -165,30 +214,33 @@ class Runner:
             return slots.size
         if self.tape_slots is not None:
             return slots.size + WORD * self.tape_slots
-        if not spec.steady:
+        if not self.wait:
+            raise TapeLimitError(
+                f"how much tape {spec.name} needs is not known before it is launched, and with wait=False "
+                "no launch can count it",
+                None,
+                "Give tape_slots=, the values of 8 bytes that a thread puts on the tape in loops.",
+            )
+        if spec.counted_by is None:
             return self._counted(spec, launch, args)
-        key = (launch.blocks, launch.threads, *_flat(args))
+        deciding = (part(args, path) for path in sorted(spec.counted_by))
+        shapes = (tuple(part(args, path).shape) for path in spec.arrays)
+        key = (launch.blocks, launch.threads, launch.shared, *deciding, *shapes)
         if key not in spec.sizes:
             spec.sizes[key] = self._counted(spec, launch, args)
         return spec.sizes[key]
 
     def _counted(self, spec: Specialisation, launch: Launch, args: Sequence[Any]) -> int:
         """A launch without a tape, on copies of what the kernel writes, says how much it needs."""
-        copies = {path: device.copy(part(args, path), launch.stream) for path in spec.written}
+        loan = Loan(self.memory, launch.stream)
+        copies = {path: loan.copy(part(args, path)) for path in spec.written}
         own = [_with_copies(x, (k,), copies) for k, x in enumerate(args)]
-        need = _need(launch.stream)
-        tape = self.memory.take(SPARE * launch.count, launch.stream)
+        need = loan.word()
+        tape = loan.block(SPARE * launch.count)
         spec.forward[launch.config](*_tape(spec, tape, launch), 0, need, *own)
         found = int(device.read(need, launch.stream)[0])
-        self.memory.give(tape, launch.stream)
+        loan.end()
         return -(-found // WORD) * WORD
-
-
-def _need(stream: Any) -> Any:
-    """Where a launch says how many bytes of tape a thread needed, at most."""
-    made = device.empty(1, np.int64)
-    device.clear(made, stream)
-    return made
 
 
 def _tape(spec: Specialisation, tape: Any, launch: Launch) -> list[Any]:
@@ -205,17 +257,6 @@ def _with_copies(x: Any, path: Path, copies: dict[Path, Any]) -> Any:
     if isinstance(x, tuple):
         return tuple(_with_copies(item, (*path, k), copies) for k, item in enumerate(x))
     return copies.get(path, x)
-
-
-def _flat(args: Any) -> list[Any]:
-    """What is known of arguments without looking at arrays."""
-    found: list[Any] = []
-    for x in args:
-        if isinstance(x, tuple):
-            found += _flat(x)
-        else:
-            found.append(tuple(x.shape) if device.is_array(x) else x)
-    return found
 
 
 # ---- arguments -----------------------------------------------------------------------------------------
@@ -273,6 +314,7 @@ class Pullback:
 
     def __init__(
         self,
+        runner: Runner,
         spec: Specialisation,
         launch: Launch,
         args: Sequence[Any],
@@ -282,10 +324,24 @@ class Pullback:
         kept: list[Any],
         nbytes: int,
     ) -> None:
-        self._spec, self._launch, self._args = spec, launch, args
+        self._runner, self._spec, self._launch, self._args = runner, spec, launch, args
         self._tape, self._capacity, self._need, self._kept = tape, capacity, need, kept
         self._checked = False
         self.tape_nbytes = nbytes  # on the device
+
+    @property
+    def shadowed(self) -> tuple[int, ...]:
+        """The positions of the Duplicated arguments."""
+        return self._spec.given.shadows
+
+    @property
+    def active(self) -> tuple[int, ...]:
+        """The positions of the Active arguments."""
+        return self._spec.given.active
+
+    @property
+    def stream(self) -> Any:
+        return self._launch.stream
 
     def make_zero(self) -> tuple[Any, ...]:
         """A zero shadow for each Duplicated argument."""
@@ -307,28 +363,54 @@ class Pullback:
             )
         self._checked = True
 
-    def __call__(self, *shadows: Any) -> tuple[float, ...]:
-        """Add up the shadows; the cotangents of the Active arguments, each the sum over all threads."""
+    def __call__(self, *shadows: Any, out: Sequence[Any] | None = None) -> tuple[Any, ...]:
+        """Add up the shadows; the cotangents of the Active arguments, each the sum over all threads.
+
+        out: device arrays of one element, one for each scalar, to which the cotangents are added; they are
+        returned, and nothing waits for the device.
+        """
         spec, launch = self._spec, self._launch
         given = spec.given
         if len(shadows) != len(given.shadows):
             raise TypeError(
                 f"the pullback of {spec.name} takes {len(given.shadows)} shadows, not {len(shadows)}"
             )
-        own = [
-            _argument(s, k) if not isinstance(s, np.ndarray) else s
-            for k, s in zip(given.shadows, shadows, strict=True)
-        ]
+        own = [_shadow(s, k) for k, s in zip(given.shadows, shadows, strict=True)]
         self._check_shadows(own)
         scalars = [part(self._args, path) for path in given.scalars]
         sizes = [int(part(self._args, path).shape[axis]) for path, axis in given.sizes]
-        bars = [_bar(part(self._args, path), launch.stream) for path in given.bars]
-        inner = [device.zeros_like(part(self._args, path), launch.stream) for path in given.inner]
+        loan = Loan(self._runner.memory, launch.stream)
+        bars = self._bars(loan, out)
+        inner = [loan.zeros(part(self._args, path)) for path in given.inner]
         spec.reverse[launch.config](
             *_tape(spec, self._tape, launch), self._capacity, self._need,
             *self._kept, *scalars, *sizes, *bars, *inner, *own,
         )  # fmt: skip
-        return tuple(float(device.read(bar, launch.stream)[0]) for bar in bars)
+        if out is not None or not self._runner.wait:
+            weakref.finalize(self, loan.end).atexit = False
+            return tuple(bars)
+        found = {
+            path: float(device.read(bar, launch.stream)[0])
+            for path, bar in zip(given.bars, bars, strict=True)
+        }
+        loan.end()
+        return tuple(_returned(self._args[k], (k,), found) for k in given.active)
+
+    def _bars(self, loan: Loan, out: Sequence[Any] | None) -> list[Any]:
+        """Where the cotangents of the scalars are added up."""
+        dtypes = [np.asarray(part(self._args, path)).dtype for path in self._spec.given.bars]
+        if out is None and self._runner.wait:
+            return [loan.word(dtype) for dtype in dtypes]
+        if out is None:
+            return [device.zeros((1,), dtype, self._launch.stream) for dtype in dtypes]
+        bars = [device.as_array(x) if device.is_array(x) else x for x in out]
+        if len(bars) != len(dtypes) or any(
+            getattr(x, "dtype", None) != dtype or tuple(x.shape) != (1,)
+            for x, dtype in zip(bars, dtypes, strict=False)
+        ):
+            wanted = ", ".join(map(str, dtypes))
+            raise ShadowError(f"out= takes device arrays of one element each, of dtypes ({wanted})")
+        return bars
 
     def _check_shadows(self, shadows: Sequence[Any]) -> None:
         spec = self._spec
@@ -374,8 +456,12 @@ def _zeros(x: Any, stream: Any) -> Any:
     return device.zeros_like(x, stream) if device.is_array(x) else x
 
 
-def _bar(x: Any, stream: Any) -> Any:
-    """Where the cotangent of a scalar is added up."""
-    made = device.empty(1, np.asarray(x).dtype)
-    device.clear(made, stream)
-    return made
+def _shadow(x: Any, position: int) -> Any:
+    return x if isinstance(x, np.ndarray) else _argument(x, position)
+
+
+def _returned(x: Any, path: Path, found: dict[Path, float]) -> Any:
+    """The cotangent of an Active argument."""
+    if isinstance(x, tuple):
+        return tuple(_returned(item, (*path, k), found) for k, item in enumerate(x))
+    return found.get(path)

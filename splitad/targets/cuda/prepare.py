@@ -53,9 +53,17 @@ _KNOWN = {
 }
 
 
-def run(fn: ir.Function) -> ir.Function:
+def run(fn: ir.Function, activities: tuple[str, ...]) -> ir.Function:
     for leaf in fn.leaves:
         _check_type(leaf.var, fn)
+        duplicated = activities[leaf.path[0]] == "duplicated"  # type: ignore[index]
+        if duplicated and not is_array(leaf.var) and isinstance(leaf.var.type, types.Float):
+            name = fn.params[leaf.path[0]].name  # type: ignore[index]
+            raise UnsupportedError(
+                f"The tuple {name} of {fn.name} holds arrays and floats, which is not supported yet.",
+                fn.loc,
+                "Pass the floats as arguments of their own, or say that the tuple is Const.",
+            )
     fn = replace(fn, body=_without_step_checks(fn))
     for stmt in walk(fn.body):
         _check(stmt)

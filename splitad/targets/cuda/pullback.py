@@ -11,6 +11,8 @@ zeros before anything else.  How elements of shadows are added to: analysis/thre
 
 from __future__ import annotations
 
+import math
+import re
 from dataclasses import dataclass, replace
 
 from numba import types
@@ -21,6 +23,7 @@ from splitad.analysis.scopes import Scope
 from splitad.codegen.python import operand, zero
 from splitad.codegen.writer import Writer, identifier
 from splitad.ir import nodes as ir
+from splitad.ir import threads
 from splitad.tape.layout import Column
 from splitad.targets.cuda.forward import array_text
 from splitad.targets.cuda.tape import Slots, write_thread
@@ -42,7 +45,7 @@ class Parameters:
     kept: arrays of the arguments (or copies of them), by their paths.  scalars: scalar arguments.
     sizes: the size of an axis of an array.  bars: the scalars whose cotangents it adds up.
     inner: arrays of Const arguments that need a shadow all the same.  shadows: positions of the arguments
-    with a shadow of the caller's.
+    with a shadow of the caller's.  active: positions of the Active arguments.
     """
 
     kept: tuple[Path, ...]
@@ -51,6 +54,7 @@ class Parameters:
     bars: tuple[Path, ...]
     inner: tuple[Path, ...]
     shadows: tuple[int, ...]
+    active: tuple[int, ...]
 
 
 def run(facts: Facts, name: str, names: dict[str, object], slots: Slots) -> tuple[str, Parameters]:
@@ -59,6 +63,10 @@ def run(facts: Facts, name: str, names: dict[str, object], slots: Slots) -> tupl
     r = Reversal.of(facts, w)
     r = replace(r, shadows=_Shadows(facts, w), tape=_Restored(facts, w, slots))
     paths = {leaf.var: leaf.path for leaf in facts.fn.leaves}
+    bars, inner = _active_scalars(facts), _inner(r)
+    shadows = [k for k, a in enumerate(facts.activities) if a == "duplicated"]
+    given = [_bar_name(leaf) for leaf in bars] + [shadow_name(leaf.var) for leaf in inner]
+    given += [shadow_name(facts.fn.params[k]) for k in shadows]
     with w.indented("def header():"):
         _body(r, slots)
     used = {v for s in _texts(w) for v in s}
@@ -70,14 +78,10 @@ def run(facts: Facts, name: str, names: dict[str, object], slots: Slots) -> tupl
         for s in facts.fn.body.stmts
         if isinstance(s, ir.Dim) and s.out in facts.kernel.free and identifier(s.out.name) in used
     ]
-    bars = _active_scalars(facts)
-    inner = _inner(r)
-    shadows = [k for k, a in enumerate(facts.activities) if a == "duplicated"]
     params = [*sorted(slots.used), "tape_bytes", "tape_need"]
     params += [f"kept_{v.name}" for v in kept]
     params += [identifier(v.name) for v in scalars] + [identifier(s.out.name) for s in sizes]
-    params += [_bar_name(leaf) for leaf in bars] + [shadow_name(leaf.var) for leaf in inner]
-    params += [shadow_name(facts.fn.params[k]) for k in shadows]
+    params += given
     w.lines[0] = f"def {name}({', '.join(params)}):"
     return w.text(), Parameters(
         tuple(paths[v] for v in kept),
@@ -86,13 +90,12 @@ def run(facts: Facts, name: str, names: dict[str, object], slots: Slots) -> tupl
         tuple(leaf.path for leaf in bars),
         tuple(leaf.path for leaf in inner),
         tuple(shadows),
+        tuple(k for k, a in enumerate(facts.activities) if a == "active"),
     )
 
 
 def _texts(w: Writer) -> list[set[str]]:
     """The names in each line."""
-    import re
-
     return [set(re.findall(r"[A-Za-z_]\w*", line.split("#")[0])) for line in w.lines]
 
 
@@ -128,8 +131,9 @@ def _body(r: Reversal, slots: Slots) -> None:
     assert facts.kernel is not None
     write_thread(w, facts.kernel.dims)
     if slots.dynamic:
-        with w.indented("if tape_need[0] > tape_bytes:"):
-            w.line("return")  # the tape is not complete, as `check` says
+        with w.indented("if tape_need[0] > tape_bytes:"):  # the tape is not complete: see `check`
+            _spoil(r)
+            w.line("return")
         w.line(f"cur = {slots.place(_WORD, str(slots.header))}")
     r.tape.enter_function(root)
     r.tape.values(root)
@@ -139,6 +143,30 @@ def _body(r: Reversal, slots: Slots) -> None:
     for leaf in _active_scalars(facts):
         if leaf.var in r.cotangents.begun:
             w.line(f"cuda.atomic.add({_bar_name(leaf)}, 0, {r.cotangents.text(leaf.var)})")
+
+
+def _spoil(r: Reversal) -> None:
+    """NaN in all that the caller may look at."""
+    w, facts = r.w, r.facts
+    assert facts.kernel is not None
+    w.use("math", math)
+    for leaf in _active_scalars(facts):
+        w.line(f"{_bar_name(leaf)}[0] = math.nan")
+    count = " * ".join(threads.TEXTS[fn] for fn in threads.GRIDSIZE[: facts.kernel.dims])
+    for leaf in facts.fn.leaves:
+        if not (is_array(leaf.var) and r.shadows.is_duplicated(leaf)):
+            continue
+        if not is_differentiable(leaf.var.type):
+            continue
+        name = r.shadows.path(leaf.path)
+        index = [f"at_{k}" for k in range(leaf.var.type.ndim)]
+        before = w._indent
+        for k, at in enumerate(index):
+            span = f"tape_thread, {name}.shape[0], {count}" if k == 0 else f"{name}.shape[{k}]"
+            w.line(f"for {at} in range({span}):")
+            w._indent += 1
+        w.line(f"{name}[{', '.join(index)}] = math.nan")
+        w._indent = before
 
 
 class _Restored(Restored):
@@ -203,11 +231,11 @@ class _Shadows(Shadows):
         w.line(f"{name} = {array_text(w, stmt)}")
         at, size = "cuda.threadIdx", "cuda.blockDim"
         thread = f"{at}.x + {size}.x * ({at}.y + {size}.y * {at}.z)"
-        threads = f"{size}.x * {size}.y * {size}.z"
+        count = f"{size}.x * {size}.y * {size}.z"
         sizes = [operand(w, n) for n in stmt.shape]
         if stmt.kind == "dynamic":
             sizes = [f"{name}.shape[0]"]
-        with w.indented(f"for at in range({thread}, {' * '.join(sizes)}, {threads}):"):
+        with w.indented(f"for at in range({thread}, {' * '.join(sizes)}, {count}):"):
             index, rest = [], "at"
             for size in reversed(sizes[1:]):
                 index.append(f"{rest} % {size}")

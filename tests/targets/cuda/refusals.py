@@ -338,3 +338,109 @@ def text_of(name: str, dims: int) -> str:
     work = forward._runner.resolve.__wrapped__.__self__
     assert isinstance(work, _Specialise)
     return work.pair((A, A, types.float64, types.int64), dims).text.pullback
+
+
+# ---- without waiting -----------------------------------------------------------------------------------
+
+
+def test_nothing_waits() -> None:
+    case = CASES["newton"]
+    args = case.make(np.random.default_rng(2))
+    with pytest.raises(ad.TapeLimitError, match="tape_slots"):
+        ad.cuda.split(case.kernel, wait=False)[case.launch](*to_device(args))
+    small = ad.cuda.split(case.kernel, wait=False, tape_slots=1)[case.launch](*to_device(args))
+    shadows = small.make_zero()
+    small(*shadows)
+    assert all(np.isnan(s.copy_to_host()).all() for s in shadows)
+    with pytest.raises(ad.TapeLimitError):
+        small.check()
+    large = ad.cuda.split(case.kernel, wait=False, tape_slots=100)[case.launch](*to_device(args))
+    large.check()
+    shadows = large.make_zero()
+    shadows[1].copy_to_device(ones(N))
+    assert large(*shadows) == ()
+    assert np.isfinite(shadows[0].copy_to_host()).all()
+
+
+def test_scalars_stay_on_the_device() -> None:
+    x, y = D(ones(N)), D(ones(N))
+    (expected,) = saxpy()[2, 8](x, D(ones(N)), 0.5, N)(D(ones(N)), D(ones(N)))
+    pullback = saxpy(wait=False)[2, 8](x, y, 0.5, N)
+    (bar,) = pullback(D(ones(N)), D(ones(N)))
+    assert bar.copy_to_host().tolist() == [expected]
+    out = D(np.array([1.0]))
+    assert pullback(D(ones(N)), D(ones(N)), out=(out,))[0] is out
+    assert out.copy_to_host().tolist() == [expected + 1.0]
+    with pytest.raises(ad.ShadowError, match="one element"):
+        pullback(D(ones(N)), D(ones(N)), out=(D(ones(2)),))
+
+
+# ---- calls for every day -------------------------------------------------------------------------------
+
+
+def test_vjp() -> None:
+    x, y = ones(N) * np.arange(N), ones(N)
+    pullback = ad.cuda.vjp(SAXPY.kernel)[2, 8](D(x), D(y), 0.5, N)
+    for _ in range(2):
+        x_bar, y_bar, a_bar, n_bar = pullback({"y": D(3.0 * ones(N))})
+        assert (x_bar.copy_to_host() == 1.5).all() and (y_bar.copy_to_host() == 6.0).all()
+        assert a_bar == 3.0 * x.sum() and n_bar is None
+    (only,) = ad.cuda.vjp(SAXPY.kernel, wrt="a")[2, 8](D(x), D(y), 0.5, N)({1: D(ones(N))})
+    assert only == x.sum()
+    with pytest.raises(ad.ShadowError, match="shape"):
+        pullback({"y": D(ones(2))})
+    with pytest.raises(ValueError, match="no argument"):
+        ad.cuda.vjp(SAXPY.kernel, wrt="z")
+
+
+@cuda.jit
+def energy(x, scale, loss):
+    i = cuda.grid(1)
+    if i < x.shape[0]:
+        x[i] = x[i] * scale
+        cuda.atomic.add(loss, 0, x[i] * x[i])
+
+
+def test_value_and_grad() -> None:
+    x, loss = D(np.arange(4.0)), D(np.zeros(1))
+    call = ad.cuda.value_and_grad(energy, "loss", wrt=("x", "scale"))
+    for _ in range(2):
+        value, (x_bar, scale_bar) = call[1, 8](x, 3.0, loss)
+        assert value == 9.0 * 14.0 and scale_bar == 2 * 3.0 * 14.0
+        np.testing.assert_allclose(x_bar.copy_to_host(), 18.0 * np.arange(4.0))
+        assert (x.copy_to_host() == np.arange(4.0)).all() and loss.copy_to_host()[0] == 0.0
+    value, gradient = ad.cuda.value_and_grad(energy, 2, restore=False)[1, 8](x, 3.0, loss)
+    assert (x.copy_to_host() == 3.0 * np.arange(4.0)).all() and loss.copy_to_host()[0] == value
+    with pytest.raises(TypeError, match="one element"):
+        ad.cuda.value_and_grad(energy, "x")[1, 8](x, 3.0, loss)
+
+
+def test_tuples_of_scalars() -> None:
+    check(weighted, (2, 8), (np.arange(1.0, 1.0 + N), N))
+    x = D(np.arange(1.0, 1.0 + N))
+    forward = ad.cuda.split(in_tuple)
+    ((a_bar, none, b_bar),) = forward[2, 8](x, (2.0, 3, 4.0))(D(ones(N)))
+    assert (a_bar, none, b_bar) == (3.0 * N * (N + 1) / 2, None, float(N))
+    with pytest.raises(ad.UnsupportedError, match="arrays and floats"):
+        ad.cuda.split(mixed)[1, 8]((x, 2.0))
+
+
+@cuda.jit
+def weighted(x, n):
+    i = cuda.grid(1)
+    if i < n:
+        w = (x[i], 2.0)
+        x[i] = w[0] * w[1] * w[0]
+
+
+@cuda.jit
+def in_tuple(x, w):
+    i = cuda.grid(1)
+    if i < x.shape[0]:
+        x[i] = x[i] * w[0] * w[1] + w[2]
+
+
+@cuda.jit
+def mixed(pair):
+    x, a = pair
+    x[cuda.grid(1)] = a * x[cuda.grid(1)]
