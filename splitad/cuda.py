@@ -31,14 +31,22 @@ try:
 
     from splitad.targets.cuda import device
     from splitad.targets.cuda.functions import for_device
-    from splitad.targets.cuda.launch import Launch, Pullback, Runner, Specialisation
+    from splitad.targets.cuda.launch import (
+        Launch,
+        Pullback,
+        Runner,
+        Specialisation,
+        release_memory,
+    )
 except ImportError as error:
     raise ImportError(
         f"splitad.cuda needs numba.cuda, which cannot be imported here ({error}).  Install it with "
         "`pip install 'splitad[cuda13]'` (or cuda12, as the GPU's driver wants it)."
     ) from error
 
-__all__ = ["Forward", "Pullback", "kernel_types", "split", "value_and_grad", "vjp"]
+__all__ = [
+    "Forward", "Pullback", "kernel_types", "release_memory", "split", "value_and_grad", "vjp",
+]  # fmt: skip
 
 Wrt = int | str | tuple[int | str, ...]
 
@@ -322,6 +330,7 @@ def _options_of(kernel: Any) -> dict[str, Any]:
     return found
 
 
+@lru_cache(maxsize=1)
 def _check_usable() -> None:
     if not device.SIMULATED and not _cuda.is_available():
         raise SplitadError(

@@ -178,10 +178,7 @@ def as_type(memory: Any, type: types.Type, columns: int) -> Any:
 
 def read(x: Any, stream: Any = 0) -> np.ndarray:
     """The contents, once what the stream does is done."""
-    return x.copy_to_host(stream=stream) if not stream else _read_later(x, stream)
-
-
-def _read_later(x: Any, stream: Any) -> np.ndarray:
-    made = x.copy_to_host(stream=stream)
-    stream.synchronize()
+    made: np.ndarray = x.copy_to_host(stream=stream)
+    if stream:  # then the copy was only asked for
+        getattr(stream, "synchronize", getattr(stream, "sync", None))()
     return made

@@ -98,18 +98,32 @@ class Memory:
     used it come before; so once launches repeat themselves, nothing is allocated."""
 
     KEPT = 4  # of each size and stream
+    SIZES = 16  # and of how many sizes; those that were not used for longest go first
 
     def __init__(self) -> None:
         self.free: dict[tuple[int, Any], list[Any]] = {}
+        _memories.add(self)
 
     def take(self, nbytes: int, stream: Any) -> Any:
         blocks = self.free.get((nbytes, _key(stream)))
         return blocks.pop() if blocks else device.empty(nbytes, np.uint8)
 
     def give(self, block: Any, stream: Any) -> None:
-        blocks = self.free.setdefault((block.size, _key(stream)), [])
+        key = (block.size, _key(stream))
+        blocks = self.free[key] = self.free.pop(key, [])  # now the last one
         if len(blocks) < self.KEPT:
             blocks.append(block)
+        while len(self.free) > self.SIZES:
+            del self.free[next(iter(self.free))]
+
+
+_memories: weakref.WeakSet[Memory] = weakref.WeakSet()
+
+
+def release_memory() -> None:
+    """Give back the device memory that is kept for further launches."""
+    for memory in list(_memories):
+        memory.free.clear()
 
 
 class Loan:
