@@ -83,3 +83,11 @@ def test_errors() -> None:
             block,
         ), block
     assert "def protected" not in blocks[0] and "try:" in blocks[0]
+
+
+def test_cuda_wave() -> None:
+    text = run("cuda_wave.py")
+    pairs = [numbers(line)[0] for line in text.splitlines() if ":  " in line]
+    assert len(pairs) == 4
+    assert pairs[0] == pytest.approx(pairs[1], rel=1e-3, abs=1e-5)
+    assert pairs[2] == pytest.approx(pairs[3], rel=1e-3, abs=1e-5)
