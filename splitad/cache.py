@@ -1,29 +1,47 @@
-"""(function, types, activities, options) -> compiled pair."""
+"""(function, types, activities, options) -> compiled pair; on disk, across processes.
+
+What a pair is, is told by its content (runtime/content.py): the function with all that it calls and reads,
+the argument types, the activities, the options, the versions.  Under that key are kept what the rest of
+splitad wants to know of a pair (`Summary`) and, each when it was first needed, its compiled functions.  A
+process that finds them reads no source, runs no pass and compiles nothing.
+
+A pair is not kept where its content does not say it all: a function that the frontend read must have been
+among it.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import itertools
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
+from inspect import signature
 from typing import Any
 
 import numba
+import numpy as np
 from numba import types
 
+from splitad import store
 from splitad.analysis.memory import is_array
 from splitad.analysis.returned import check_returned
 from splitad.codegen.load import load_source
 from splitad.errors import InternalError, Loc, SplitadError, UnsupportedError
 from splitad.frontend import jit_options
 from splitad.frontend.lower import lower, lower_recursive
+from splitad.frontend.read import watch
 from splitad.frontend.state import CompileFlags
 from splitad.ir import activities as act
 from splitad.ir.types import NumbaError, struct_fields
 from splitad.pipeline import Options, PairText, build
 from splitad.rules import ops, registry
+from splitad.runtime.content import MOST_BYTES, Content, Unknown, dump, restore
 from splitad.runtime.linking import NO_WRAPPERS
+from splitad.runtime.overlapping import may_refuse
+from splitad.runtime.stored import Keeper, keeping_jit, key_of
 from splitad.transform.lists import is_written
 
 # Sums of cotangents may be reassociated; infinities and NaN keep their meaning.
@@ -51,6 +69,23 @@ class CompiledPair:
         self.request, self.argtypes = request, argtypes
         self.activities = self._activities()
         self.inner: dict[str, tuple[CompileFlags, PairText]] = {}  # pairs of recursive functions
+        self._contents = Content()
+        self._summary: Summary | None = None
+        self.content = self._key(self._contents)  # None: not kept
+        if self.content is not None:
+            self._summary = Summary.load(self.content)
+
+    def _key(self, contents: Content) -> str | None:
+        """What the pair is, in any process; see the module."""
+        if not store.enabled() or self.request.options.kernel is not None:
+            return None
+        activities = [a.name for a in self.activities]
+        try:
+            contents.add(self.request.function, *self.argtypes, activities)
+            contents.add(self.request.options)
+        except Unknown:
+            return None
+        return contents.digest()
 
     def _activities(self) -> tuple[act.Activity, ...]:
         names = list(inspect.signature(self.request.py_func).parameters)
@@ -75,9 +110,12 @@ class CompiledPair:
             kernel=options.kernel is not None,
         )
         try:
-            fn = lower(self.request.py_func, self.argtypes, flags, registry, ops)
-            pair = build(fn, tuple(a.value for a in self.activities), options)
-            self.inner = _recursive_pairs(pair, options)
+            with watch() as read:
+                fn = lower(self.request.py_func, self.argtypes, flags, registry, ops)
+                pair = build(fn, tuple(a.value for a in self.activities), options)
+                self.inner = _recursive_pairs(pair, options)
+            if not all(map(self._contents.saw, read)):
+                self.content = None
             return pair
         except (SplitadError, NumbaError):
             raise
@@ -89,9 +127,25 @@ class CompiledPair:
                 "This is a fault of splitad; please report it together with the function.",
             ) from error
 
-    @cached_property
-    def written(self) -> tuple[tuple[tuple[int | str, ...], bool], ...]:
-        """The leaves of the arguments that a call changes; see transform/gradient.py."""
+    @property
+    def summary(self) -> Summary:
+        """What others want to know of the pair."""
+        if self._summary is None:
+            text, module = self.text, self._module
+            name = text.facts.fn.name
+            parameters = {
+                half: ", ".join(signature(getattr(module, f"{name}__{half}")).parameters)
+                for half in HALVES
+            }
+            refuses = may_refuse(getattr(module, f"{name}__forward"))
+            result = text.facts.fn.result_type
+            self._summary = Summary(name, result, self._written(), parameters, refuses)
+            if self.content is not None:
+                self._summary.save(self.content)
+        return self._summary
+
+    def _written(self) -> tuple[tuple[tuple[int | str, ...], bool], ...]:
+        """See Summary.written."""
         facts = self.text.facts
         memory, root = facts.active.memory, facts.where.root
         found = []
@@ -108,15 +162,16 @@ class CompiledPair:
     def _module(self) -> Any:
         text = self.text
         key = f"# {self.argtypes} {[a.name for a in self.activities]} {self.request.options}\n"
-        names = dict(text.names)
+        names = {name: _frozen(value) for name, value in text.names.items()}
         parts = [key, text.forward, text.pullback, text.zero]
         for _, pair in self.inner.values():
             parts += [pair.forward, pair.pullback]
-            names.update(pair.names)
+            names.update({name: _frozen(value) for name, value in pair.names.items()})
+        parts[0] += _stamp(names)
         module = load_source(text.facts.fn.name, "\n\n".join(parts), names)
         for name, (flags, _) in self.inner.items():  # they call themselves and each other
             for half, jit in (
-                ("__forward", self._forward_jit(flags)),
+                ("__forward", numba.njit(**self._forward_options(flags))),
                 ("__pullback", _INNER_PULLBACK_JIT),
             ):
                 plain = getattr(module, name + half)
@@ -124,9 +179,9 @@ class CompiledPair:
                     setattr(module, name + half, jit(plain))
         return module
 
-    def _forward_jit(self, flags: CompileFlags | Options) -> Any:
+    def _forward_options(self, flags: CompileFlags | Options) -> dict[str, Any]:
         options = self.request.options
-        return numba.njit(
+        return dict(
             fastmath=options.fastmath,
             error_model=flags.error_model,
             boundscheck=options.boundscheck,
@@ -136,20 +191,97 @@ class CompiledPair:
 
     @cached_property
     def forward(self) -> Any:
-        jit = self._forward_jit(self.request.options)
-        return jit(getattr(self._module, self.text.facts.fn.name + "__forward"))
+        return self._half("forward")
 
     @cached_property
     def reverse(self) -> Any:
-        return _PULLBACK_JIT(getattr(self._module, self.text.facts.fn.name + "__pullback"))
+        return self._half("pullback")
 
     @cached_property
     def zero(self) -> Any:
-        return numba.njit(getattr(self._module, self.text.facts.fn.name + "__zero"))
+        return self._half("zero")
+
+    def _half(self, half: str) -> Any:
+        """A dispatcher.  Where the pair was kept by another process it stands for the real one, which is only
+        made if something is not there."""
+        if self._summary is None or "text" in vars(self):
+            dispatcher = self._real(half)
+            _ = self.summary  # kept, now that the module is there
+            return dispatcher
+        function = self._summary.stand_in(half)
+        return keeping_jit(function, self._keeper(half, lambda: self._real(half)))
+
+    def _real(self, half: str) -> Any:
+        function = getattr(self._module, f"{self.text.facts.fn.name}__{half}")
+        options = self._forward_options(self.request.options)
+        if half == "pullback":
+            options = {**_PULLBACK_OPTIONS, "no_cfunc_wrapper": True}
+        if half == "zero":
+            options = {}
+        return keeping_jit(function, self._keeper(half), **options)
+
+    def _keeper(self, half: str, stands_for: Any = None) -> Keeper:
+        def key(args: tuple[types.Type, ...]) -> str | None:
+            return None if self.content is None else key_of(self.content, half, *args)
+
+        # a frozen array may have been written to since the key was made
+        return Keeper(key, stands_for, lambda: self._key(Content()) == self.content)
+
+
+def _frozen(value: object) -> object:
+    """A frozen array as it is now: Numba reads it when a half is compiled, and that is not at once.  (A large
+    one it never copies.)"""
+    small = isinstance(value, np.ndarray) and value.nbytes <= MOST_BYTES
+    if small and (value.flags.c_contiguous or value.flags.f_contiguous):  # type: ignore[attr-defined]
+        return value.copy(order="K")  # type: ignore[attr-defined]
+    return value
+
+
+def _stamp(names: dict[str, object]) -> str:
+    """Different for other contents of frozen arrays: modules of equal texts are shared."""
+    arrays = [names[name] for name in sorted(names) if isinstance(names[name], np.ndarray)]
+    contents = hashlib.sha256()
+    for array in arrays:
+        contents.update(array.tobytes())  # type: ignore[attr-defined]
+    return f"# arrays: {contents.hexdigest()[:16]}\n" if arrays else ""
+
+
+HALVES = ("forward", "pullback", "zero")
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What the rest of splitad wants to know of a compiled pair."""
+
+    name: str
+    result_type: types.Type
+    # the leaves of the arguments that a call changes: see transform/gradient.py
+    written: tuple[tuple[tuple[int | str, ...], bool], ...]
+    parameters: dict[str, str]  # of the generated functions
+    may_refuse: bool  # whether the forward may find that arguments overlap
+
+    @staticmethod
+    def load(content: str) -> Summary | None:
+        data = store.load(f"{content}-pair")
+        try:
+            return None if data is None else Summary(*restore(data))
+        except Unknown:
+            return None
+
+    def save(self, content: str) -> None:
+        with suppress(Unknown):
+            parts = self.name, self.result_type, self.written, self.parameters, self.may_refuse
+            store.save(f"{content}-pair", dump(parts))
+
+    def stand_in(self, half: str) -> Any:
+        """A function with the signature of a half, which also says as much of ArgumentsOverlap."""
+        body = "raise ArgumentsOverlap" if half == "forward" and self.may_refuse else "pass"
+        scope: dict[str, Any] = {}
+        exec(f"def {self.name}__{half}({self.parameters[half]}): {body}", scope)
+        return scope[f"{self.name}__{half}"]
 
 
 _PULLBACK_OPTIONS = {"fastmath": PULLBACK_FASTMATH, "error_model": "numpy", "nogil": True}
-_PULLBACK_JIT = numba.njit(**_PULLBACK_OPTIONS, no_cfunc_wrapper=True)
 _INNER_PULLBACK_JIT = numba.njit(**_PULLBACK_OPTIONS, **NO_WRAPPERS)
 _MOST_RECURSIVE = 30  # pairs of recursive functions in one module
 
@@ -197,7 +329,7 @@ class PairResolver:
     def forward_dispatcher(self, argtypes: tuple[types.Type, ...]) -> tuple[Any, str]:
         pair = CompiledPair(self.request, argtypes)
         dispatcher = pair.forward
-        key = f"{pair.text.facts.fn.name}_{next(self._numbers)}"
+        key = f"{pair.summary.name}_{next(self._numbers)}"
         self.compiled[key] = pair
         return dispatcher, key
 
@@ -206,6 +338,9 @@ class PairResolver:
 
     def zero_dispatcher(self, spec_key: str) -> Any:
         return self.compiled[spec_key].zero
+
+    def content(self, spec_key: str) -> str | None:
+        return self.compiled[spec_key].content
 
 
 def options_of(f: Any, base: Options) -> Options:

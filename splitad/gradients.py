@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numba import njit, typeof, types
+from numba import typeof, types
 from numba.typed import List
 
 from splitad.cache import CompiledPair
@@ -19,6 +19,7 @@ from splitad.runtime.callables import Entry, Forward, Pullback
 from splitad.runtime.gradient_calls import Gradient, Steps
 from splitad.runtime.linking import NO_WRAPPERS
 from splitad.runtime.pairs import Specialisation
+from splitad.runtime.stored import Keeper, keeping_jit, key_of
 from splitad.runtime.zero import make_zero
 from splitad.transform import gradient
 from splitad.transform.gradient import holds_scalars
@@ -86,7 +87,7 @@ class Maker:
         self._check(pair)
         shape = "".join(f"{{gradients[{k}]}}, " for k in range(len(self.wrt)))
         shape = "{gradients[0]}" if self.single else f"({shape})"
-        written = pair.written if self.restore else ()
+        written = pair.summary.written if self.restore else ()
         shape = "{value}, " + shape if self.with_value else shape
         text, names = gradient.run(
             Entry(forward._pair),
@@ -96,32 +97,39 @@ class Maker:
             self.wrt,
             shape,
             written,
-            apart=not pair.written,
+            apart=not pair.summary.written,
         )
         source = f"# {forward._pair.key} {argtypes}\n\n{text}"
         module = load_source(self.function + "__gradient", source, names)
-        jit = njit(**NO_WRAPPERS)
+        spec = forward._pair.specialise(argtypes)
+        content = None if spec.name is None else key_of("gradient", spec.name, text)
+
+        def jit(step: str) -> Any:
+            def key(args: tuple[types.Type, ...]) -> str | None:
+                return None if content is None else key_of(content, step, *args)
+
+            return keeping_jit(getattr(module, step), Keeper(key), **NO_WRAPPERS)
+
         if not written:
-            return Steps(jit(module.gradient))
-        return Steps(jit(module.gradient), jit(module.save), jit(module.restore))
+            return Steps(jit("gradient"), content=content)
+        return Steps(jit("gradient"), jit("save"), jit("restore"), content)
 
     def _check(self, pair: CompiledPair) -> None:
-        fn = pair.text.facts.fn
         for k in self.wrt:
             if pair.activities[k] is Activity.Const:
                 type = pair.argtypes[k]
                 raise NotDifferentiableError(
                     f"wrt names the argument '{self.names[k]}' of {self.function}, which is {type}",
-                    fn.loc,
+                    pair.text.facts.fn.loc,
                     "Pass a float (1.0, not 1) or an array of floats."
                     if isinstance(types.unliteral(type), types.Integer)
                     else "Only floats, and arrays and structs of floats, have a gradient.",
                 )
-        result = fn.result_type
+        result = pair.summary.result_type
         if not isinstance(types.unliteral(result), types.Float):
             raise NotDifferentiableError(
                 f"{self.function} returns {result}, and a gradient needs a real scalar",
-                fn.loc,
+                pair.text.facts.fn.loc,
                 "Return one float, or use splitad.vjp with a result_bar.",
             )
 
@@ -169,7 +177,7 @@ def vjp(
     duplicated = [a is Activity.Duplicated for a in pair.activities]
     shadowed = tuple(a for a, on in zip(args, duplicated, strict=True) if on)
     # where nothing is written, arguments that overlap have each its own part
-    template = make_zero(shadowed) if pair.written else tuple(map(make_zero, shadowed))
+    template = make_zero(shadowed) if pair.summary.written else tuple(map(make_zero, shadowed))
     return result, VjpPullback(pullback, pair, template, names, chosen)
 
 
@@ -192,13 +200,13 @@ class VjpPullback:
         return self._pullback.tape_nbytes
 
     def __call__(self, result_bar: Any = 1.0, exit_bar: dict[Any, Any] | None = None) -> Any:
-        if default(self._pair.text.facts.fn.result_type) is Activity.Const:
+        if default(self._pair.summary.result_type) is Activity.Const:
             result_bar = None
         shadows = make_zero(self._template)
         activities = self._pair.activities
         order = [k for k, a in enumerate(activities) if a is Activity.Duplicated]
         for key, bar in (exit_bar or {}).items():
-            (k,) = positions(key, self._names, self._pair.text.facts.fn.name)
+            (k,) = positions(key, self._names, self._pair.summary.name)
             if k not in order:
                 raise ShadowError(
                     f"exit_bar names the argument '{self._names[k]}', which has no exit state"

@@ -6,7 +6,7 @@
     enabled() -> bool                SPLITAD_CACHE=0 keeps nothing (generated files are written all the same)
 
 The folder is $SPLITAD_CACHE_DIR, or ~/.cache/splitad.  Code is run from there, so it must belong to the user
-and nobody else may write to it; otherwise it is refused.  An entry is a file that says its key and a checksum;
+and nobody else may write to it; otherwise it is refused.  An entry is a file that says its key by a checksum;
 one that is truncated, damaged, of another key, or not the user's own is passed over as if it were not there.
 A key must name everything that the entry depends on: an entry is never brought up to date, only replaced.
 When the entries take more than LIMIT bytes, the oldest go.
@@ -79,7 +79,12 @@ def write_file(folder: Path, name: str, data: bytes) -> Path:
             return path
     except OSError:
         pass
-    handle, temporary = tempfile.mkstemp(prefix=".", suffix=".tmp", dir=folder)  # mode 0600
+    _replace(path, data)
+    return path
+
+
+def _replace(path: Path, data: bytes) -> None:
+    handle, temporary = tempfile.mkstemp(prefix=".", suffix=".tmp", dir=path.parent)  # mode 0600
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
@@ -87,7 +92,6 @@ def write_file(folder: Path, name: str, data: bytes) -> Path:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
-    return path
 
 
 # ---- entries ---------------------------------------------------------------------------------------------
@@ -119,7 +123,7 @@ def save(key: str, data: bytes) -> None:
         return
     folder = _entries()
     with suppress(OSError):
-        write_file(folder, key, _MAGIC + _checksum(key, data) + data)
+        _replace(folder / key, _MAGIC + _checksum(key, data) + data)
         _trim(folder)
 
 

@@ -44,6 +44,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Runs before any test module is imported, hence before splitad reads its environment."""
     os.environ["SPLITAD_CHECK"] = "1"  # the verifier runs after every pass
     os.environ.setdefault("MPLBACKEND", "Agg")
+    # tests replace parts of splitad, which no key knows of; SPLITAD_CACHE=1 pytest runs what was kept
+    os.environ.setdefault("SPLITAD_CACHE", "0")
     settings.load_profile(config.getoption("--fuzz-profile"))
     if not hasattr(config, "workerinput"):  # xdist's workers inherit the first process's folder
         folder = tempfile.mkdtemp(prefix="splitad-tests-")

@@ -28,6 +28,7 @@ from splitad.rules.registry import Adjoint, ArrayRule, RuleError, ScalarRule
 from splitad.rules.spelling import unique_number
 
 Fn = Callable[..., Any]
+registered: list[tuple[Any, ScalarRule | ArrayRule]] = []  # (function, rule), in their order
 Derivative = str | Fn | Adjoint | None
 
 
@@ -71,6 +72,29 @@ def rule(
 
     RuleError: the rule is malformed, or fn has one already.
     """
+    made = _rule(
+        fn, params, samples, cheap, zero, linear, pullback, needed_by, overwrites, forward, residual,
+        static, partials,
+    )  # fmt: skip
+    registered.extend((primal, made) for primal in made.primals)
+    return made
+
+
+def _rule(
+    fn: Fn,
+    params: str | None,
+    samples: Iterable[tuple[Any, ...]] | None,
+    cheap: bool,
+    zero: bool,
+    linear: Sequence[float] | None,
+    pullback: Fn | None,
+    needed_by: Mapping[str, str] | None,
+    overwrites: int | None,
+    forward: Fn | None,
+    residual: str,
+    static: str,
+    partials: Mapping[str, Derivative],
+) -> ScalarRule | ArrayRule:
     fn = hashable(fn)
     primals = [fn]
     python = getattr(fn, "py_func", None)

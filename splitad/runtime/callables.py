@@ -16,6 +16,7 @@ tape and refs; both can be held in variables, merged by `if`, kept in tuples, li
 (declared as numba.typeof(forward), numba.typeof(pullback)), boxed and unboxed.
 
 A compiled function that calls either holds an address of this process, so Numba will not cache it on disk.
+The small functions behind a call from Python are kept by splitad (stored.py), which knows what they call.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from functools import partial
 from typing import Any
 
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.core.errors import NumbaError
 from numba.core.imputils import lower_constant, lower_getattr
@@ -45,9 +46,11 @@ from numba.misc.special import typeof
 
 from splitad.errors import ArgumentsOverlap, InternalError, SplitadError
 from splitad.runtime import overlapping
+from splitad.runtime.addresses import give_name
 from splitad.runtime.late import Late
 from splitad.runtime.linking import call, call_status, compiled
 from splitad.runtime.pairs import EntryType, ForwardType, Pair, PullbackType, Specialisation
+from splitad.runtime.stored import Keeper, keeping_jit, key_of, need
 from splitad.tape.ops import TAPE, call_pool, handle_of, make_tape, without_owner_value
 
 _i64 = ir.IntType(64)
@@ -128,10 +131,15 @@ class Entry:
 def _trampoline(pair: Pair, nogil: bool) -> Any:
     """njit code that only calls the pair's forward, with one argument per parameter."""
     names = ", ".join(pair.signature.parameters)
+
+    def key(args: tuple[types.Type, ...]) -> str:
+        spec = pair.specialise(tuple(types.unliteral(t) for t in args))
+        return key_of("entry", names, nogil, spec.content_name(), *args)
+
     name = f"{pair.name}_forward" if pair.name.isidentifier() else "forward"
     scope: dict[str, Any] = {"_entry_": Entry(pair)}
     exec(f"def {name}({names}): return _entry_({names})", scope)
-    return njit(nogil=nogil, no_cfunc_wrapper=True)(scope[name])
+    return keeping_jit(scope[name], Keeper(key), nogil=nogil, no_cfunc_wrapper=True)
 
 
 class Pullback:
@@ -168,6 +176,9 @@ class Pullback:
 
     def __repr__(self) -> str:
         return f"<pullback of {self._spec.pair.name}, tape of {self.tape_nbytes} bytes>"
+
+
+give_name(id(Pullback), "splitad.Pullback", Pullback)
 
 
 def _refs_nbytes(refs: Any) -> int:
@@ -211,8 +222,8 @@ def _constant_forward(context: Any, builder: Any, typ: ForwardType, value: Forwa
 
 
 def _counters(context: Any, builder: Any, spec: Specialisation) -> Any:
-    """A pointer to spec.counters.  That an address of this process is used, keeps Numba from caching the
-    code on disk, where it would go stale when the differentiated function changes."""
+    """A pointer to spec.counters.  That an address of this process is used, keeps Numba from caching a user's
+    function on disk, where it would go stale when the differentiated function changes."""
     address = context.add_dynamic_addr(builder, spec.counters.ctypes.data, info="splitad counters")
     return builder.bitcast(address, _i64.as_pointer())
 
@@ -221,6 +232,7 @@ def _counters(context: Any, builder: Any, spec: Specialisation) -> Any:
 def _call_forward(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     pullback_type = sig.return_type.types[1]
     spec = pullback_type.spec
+    need(context, ready_forward, spec)
     used = builder.gep(_counters(context, builder, spec), [_i64(0)])
     tape = make_tape(context, builder, builder.load(used), _i64(spec.pair.limit))
     borrowed = without_owner_value(context, builder, tape)
@@ -336,9 +348,10 @@ def _call_pullback(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     argtypes = (TAPE, spec.refs_type, *sig.args[1:])
     tape = without_owner_value(context, builder, pullback.tape)
     values = [tape, pullback.refs, *args[1:]]
-    usual = partial(_call, context, builder, spec.reverse, argtypes, values)
+    usual = partial(_call, context, builder, spec, "reverse", argtypes, values)
     if spec.forward_overlapping is None:
         return usual()
+    need(context, ready_late_reverse, spec, tuple(sig.args[1:]), sig.return_type)
     late = spec.reverse_overlapping(tuple(sig.args[1:]), sig.return_type)
     return _either(context, builder, late, [tape, *args[1:]], usual)
 
@@ -365,14 +378,39 @@ def _either(
     return builder.load(out)
 
 
-def _call(context: Any, builder: Any, dispatcher: Any, argtypes: Any, values: list[Any]) -> Any:
-    """Call a dispatcher's function, which is compiled by now."""
+def _call(
+    context: Any, builder: Any, spec: Specialisation, half: str, argtypes: Any, values: list[Any]
+) -> Any:
+    """Call spec.reverse or spec.zero, which is compiled by now."""
+    dispatcher = getattr(spec, half)
     sig = types.Dispatcher(dispatcher).get_call_type(context.typing_context, argtypes, {})
     cast = [
         context.cast(builder, value, given, wanted)
         for value, given, wanted in zip(values, argtypes, sig.args, strict=True)
     ]
+    need(context, ready_half, spec, half, sig.args)
     return call(context, builder, compiled(dispatcher, sig.args), cast)
+
+
+# What gives names to the addresses in code that was kept: see stored.need.
+
+
+def ready_forward(spec: Specialisation) -> None:
+    _ = spec.forward_result, spec.forward_overlapping
+
+
+def ready_half(spec: Specialisation, half: str, args: tuple[types.Type, ...]) -> None:
+    compiled(getattr(spec, half), args)
+
+
+def ready_late_reverse(
+    spec: Specialisation, given: tuple[types.Type, ...], cotangents: types.Type
+) -> None:
+    spec.reverse_overlapping(given, cotangents)
+
+
+def ready_late_zero(spec: Specialisation) -> None:
+    _ = spec.zero_overlapping
 
 
 @infer_getattr
@@ -395,9 +433,10 @@ def _call_make_zero(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     pullback = cgutils.create_struct_proxy(sig.args[0])(context, builder, args[0])
     tape = without_owner_value(context, builder, pullback.tape)
     values = [tape, pullback.refs]
-    usual = partial(_call, context, builder, spec.zero, (TAPE, spec.refs_type), values)
+    usual = partial(_call, context, builder, spec, "zero", (TAPE, spec.refs_type), values)
     if spec.forward_overlapping is None:
         return usual()
+    need(context, ready_late_zero, spec)
     return _either(context, builder, spec.zero_overlapping, [tape], usual)
 
 

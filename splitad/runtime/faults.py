@@ -41,6 +41,7 @@ from splitad.runtime.boundary import (
     notes_overlap,
 )
 from splitad.runtime.linking import NO_WRAPPERS, call, compiled
+from splitad.runtime.stored import Keeper, keeping_jit, key_of, need
 from splitad.tape import columns
 from splitad.tape.columns import column
 
@@ -218,6 +219,7 @@ def register() -> tuple[Any, ...]:
 
 def _by_symbol(symbol: str, context: Any, builder: Any, args: Any) -> Any:
     register()
+    need(context, register)
     kind = ir.FunctionType(ir.IntType(64), [ir.IntType(64)] * len(args))
     return builder.call(cgutils.get_or_insert_function(builder.module, kind, symbol), args)
 
@@ -314,11 +316,23 @@ class AliasingError(errors.AliasingError):
         return type(self), (self.code, self.names)
 
 
-@njit(**NO_WRAPPERS)
-def _raise_fault(code: int, names: str) -> None:
+def _raise(code: int, names: str) -> None:
     if code >= _ALIASING:
         raise AliasingError(code, names)
     raise ShadowError(code, names)
+
+
+_keeper = Keeper(lambda argtypes: key_of("raise_fault", *argtypes))
+
+
+@cache
+def _raise_fault() -> Any:
+    return keeping_jit(_raise, _keeper, **NO_WRAPPERS)
+
+
+def ready_raise_fault(argtypes: tuple[types.Type, ...]) -> Any:
+    """The compiled function."""
+    return compiled(_raise_fault(), argtypes)
 
 
 @intrinsic
@@ -326,7 +340,8 @@ def raise_fault(typingctx: Any, code: Any, names: Any) -> Any:
     """Raise the error of a code."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        call(context, builder, compiled(_raise_fault, sig.args), list(args))
+        need(context, ready_raise_fault, sig.args)
+        call(context, builder, ready_raise_fault(sig.args), list(args))
         return context.get_dummy_value()
 
     return types.none(types.int64, types.unicode_type), codegen

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.core.errors import NumbaError
 from numba.core.imputils import lower_constant
@@ -39,6 +39,7 @@ from numba.extending import (
 from splitad.errors import ArgumentsOverlap, SplitadError
 from splitad.runtime.callables import Forward, without_wrapping
 from splitad.runtime.linking import call, call_status, compiled
+from splitad.runtime.stored import Keeper, keeping_jit, key_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +49,14 @@ class Steps:
     run: Any
     save: Any = None  # None, None: nothing to put back
     restore: Any = None
+    content: str | None = None  # what they are, in any process; see content.py
+
+    def compile(self, argtypes: tuple[types.Type, ...]) -> None:
+        """All of them."""
+        compiled(self.run, argtypes)
+        if self.save is not None:
+            saved = compiled(self.save, argtypes).signature.return_type
+            compiled(self.restore, (saved, *argtypes))
 
 
 Compile = Callable[[tuple[types.Type, ...]], Steps]
@@ -100,9 +109,19 @@ def _trampoline(gradient: Gradient) -> Any:
     names = ", ".join(gradient.__signature__.parameters)
     name = f"{gradient.__name__}_gradient"
     name = name if name.isidentifier() else "gradient"
+    nogil = gradient._forward._nogil
+
+    def key(args: tuple[types.Type, ...]) -> str | None:
+        argtypes = tuple(types.unliteral(t) for t in args)
+        steps = gradient.steps(argtypes)
+        if steps.content is None:
+            return None
+        steps.compile(argtypes)
+        return key_of("gradient", names, nogil, steps.content, *args)
+
     scope: dict[str, Any] = {"_entry_": _Entry(gradient)}
     exec(f"def {name}({names}): return _entry_({names})", scope)
-    return njit(nogil=gradient._forward._nogil, no_cfunc_wrapper=True)(scope[name])
+    return keeping_jit(scope[name], Keeper(key), nogil=nogil, no_cfunc_wrapper=True)
 
 
 # A gradient lives as long as its Python object, or compiled code that mentions its type.

@@ -1,18 +1,18 @@
 """Functions that compiled code calls, but that are compiled only when it comes to that.
 
-    late = Late(make, signature)                   make() -> an njit dispatcher that takes those types
+    late = Late(make, signature, name)             make() -> an njit dispatcher that takes those types
     address = late.address(context, builder)       emits code that has it compiled; 0 where that is impossible
     status, value = late.call(context, builder, address, args)
 
 The calling code holds the address of a word with the function's address, which is 0 before the first call;
 then Python is called back, which compiles the function and fills the word.  A thread without the GIL
-takes it for that.  Where compiling raises, the error is kept in `late.error`.
+takes it for that.  Where compiling raises, the error is kept in `late.error`.  With a name (see
+addresses.py) the calling code can be kept on disk.
 """
 
 from __future__ import annotations
 
 import ctypes
-import itertools
 import threading
 import weakref
 from collections.abc import Callable
@@ -24,25 +24,29 @@ from llvmlite import ir
 from numba.core import cgutils
 from numba.core.typing.templates import Signature
 
+from splitad.runtime import addresses
 from splitad.runtime.linking import compiled
 
 _i64 = ir.IntType(64)
-_numbers = itertools.count()
-# They live as long as the specialisations whose functions they are.
+# By the address of the word; they live as long as the specialisations whose functions they are.
 _known: weakref.WeakValueDictionary[int, Late] = weakref.WeakValueDictionary()
 
 
 class Late:
     """One function of one signature; see the module."""
 
-    def __init__(self, make: Callable[[], Any], signature: Signature) -> None:
+    def __init__(
+        self, make: Callable[[], Any], signature: Signature, name: str | None = None
+    ) -> None:
         self._make, self.signature = make, signature
         self._address = np.zeros(1, np.int64)
         self._lock = threading.Lock()
         self._result: Any = None  # Numba's compile result owns the machine code
         self.error: Exception | None = None
-        self.number = next(_numbers)
-        _known[self.number] = self
+        where = int(self._address.ctypes.data)
+        _known[where] = self
+        if name is not None:
+            addresses.give_name(where, name, self)
 
     def fill(self) -> int:
         """The function's address; 0 where it cannot be compiled."""
@@ -68,7 +72,7 @@ class Late:
         with builder.if_then(missing, likely=False):
             kind = ir.FunctionType(_i64, [_i64])
             compile = cgutils.get_or_insert_function(builder.module, kind, "splitad_compile_late")
-            builder.store(builder.call(compile, [_i64(self.number)]), found)
+            builder.store(builder.call(compile, [builder.ptrtoint(word, _i64)]), found)
         return builder.load(found)
 
     def call(self, context: Any, builder: Any, address: ir.Value, args: list[Any]) -> Any:
@@ -80,9 +84,9 @@ class Late:
 
 
 @ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
-def _compile_late(number: int) -> int:
+def _compile_late(word: int) -> int:
     try:
-        return _known[number].fill()
+        return _known[word].fill()
     except BaseException:  # nothing can be raised through compiled code
         return 0
 

@@ -4,7 +4,8 @@ Numba links what a function calls into it: the callee is optimised and turned in
 every caller.  The halves of a pair are large and never inlined, so a caller only gets their address.  The
 callee must live as long as the caller: the types of forwards, pullbacks and gradients see to that.
 
-A function that holds an address of this process is not cached on disk by Numba.
+A function that holds an address of this process is not cached on disk by Numba; splitad's own are, where
+the address has a name (stored.py).
 """
 
 from __future__ import annotations

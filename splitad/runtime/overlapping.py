@@ -19,13 +19,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.core.typing.templates import signature
 from numba.extending import intrinsic
 
 from splitad.runtime.late import Late
 from splitad.runtime.linking import call_status, compiled
+from splitad.runtime.stored import Keeper, keeping_jit, key_of
 from splitad.tape.ops import TAPE, handle_of
 
 MARK = -1
@@ -49,7 +50,7 @@ def is_overlapping(context: Any, builder: Any, tape: Any) -> Any:
 
 def may_refuse(forward: Any) -> bool:
     """Whether a forward's text says that arguments may be found to overlap."""
-    return "ArgumentsOverlap" in forward.py_func.__code__.co_names
+    return "ArgumentsOverlap" in getattr(forward, "py_func", forward).__code__.co_names
 
 
 # ---- the functions ---------------------------------------------------------------------------------------
@@ -58,49 +59,55 @@ def may_refuse(forward: Any) -> bool:
 def forward_function(spec: Half) -> Late:
     def make() -> Any:
         other = spec.overlapping
+        result = other.forward_result
 
         def emit(context: Any, builder: Any, args: list[Any]) -> Any:
             owned = list(zip((TAPE, *other.argtypes), args, strict=True))
-            value = _run(context, builder, other.forward_result, args, owned)
+            value = _run(context, builder, result, args, owned)
             refs = builder.extract_value(value, 1)
             _keep(context, builder, args[0], other.refs_type, refs)
             return builder.extract_value(value, 0)
 
-        return _dispatcher((TAPE, *spec.argtypes), other.result_type, emit)
+        return _dispatcher(other, "forward", (TAPE, *spec.argtypes), other.result_type, emit)
 
-    return Late(make, signature(spec.result_type, TAPE, *spec.argtypes))
+    return Late(
+        make, signature(spec.result_type, TAPE, *spec.argtypes), spec.symbol("overlapping forward")
+    )
 
 
 def reverse_function(spec: Half, given: Sequence[types.Type], cotangents: types.Type) -> Late:
     """given: the types of result_bar and the shadows."""
-    return Late(lambda: reverse_dispatcher(spec, given), signature(cotangents, TAPE, *given))
+    name = spec.symbol(f"overlapping reverse {cotangents} {given}")
+    return Late(lambda: reverse_dispatcher(spec, given), signature(cotangents, TAPE, *given), name)
 
 
 def zero_function(spec: Half, shadows: types.Type) -> Late:
-    return Late(lambda: zero_dispatcher(spec), signature(shadows, TAPE))
+    return Late(
+        lambda: zero_dispatcher(spec), signature(shadows, TAPE), spec.symbol("overlapping zero")
+    )
 
 
 def reverse_dispatcher(spec: Half, given: Sequence[types.Type]) -> Any:
     """The reverse, for calls from Python."""
-    return _of_kept(spec.overlapping, spec.overlapping.reverse, given)
+    return _of_kept(spec.overlapping, "reverse", given)
 
 
 def zero_dispatcher(spec: Half) -> Any:
     """The zero shadows, for calls from Python."""
-    return _of_kept(spec.overlapping, spec.overlapping.zero, ())
+    return _of_kept(spec.overlapping, "zero", ())
 
 
-def _of_kept(other: Half, dispatcher: Any, given: Sequence[types.Type]) -> Any:
-    """``f(tape, *given)``, which calls ``dispatcher(tape, refs, *given)``."""
+def _of_kept(other: Half, half: str, given: Sequence[types.Type]) -> Any:
+    """``f(tape, *given)``, which calls ``other.half(tape, refs, *given)``."""
     argtypes = (TAPE, other.refs_type, *given)
-    result = compiled(dispatcher, argtypes)
+    result = compiled(getattr(other, half), argtypes)
 
     def emit(context: Any, builder: Any, args: list[Any]) -> Any:
         refs = _kept(context, builder, args[0], other.refs_type)
         owned = list(zip((TAPE, *given), args, strict=True))
         return _run(context, builder, result, [args[0], refs, *args[1:]], owned)
 
-    return _dispatcher((TAPE, *given), result.signature.return_type, emit)
+    return _dispatcher(other, half, (TAPE, *given), result.signature.return_type, emit)
 
 
 def _run(
@@ -116,8 +123,10 @@ def _run(
     return value
 
 
-def _dispatcher(argtypes: Sequence[types.Type], result: types.Type, emit: Emit) -> Any:
-    """An njit function of such arguments whose body is emitted by `emit`."""
+def _dispatcher(
+    other: Half, half: str, argtypes: Sequence[types.Type], result: types.Type, emit: Emit
+) -> Any:
+    """An njit function of such arguments whose body is emitted by `emit`, which calls other's half."""
 
     def typing(*given: Any) -> Any:
         return result(*argtypes), lambda context, builder, sig, args: emit(context, builder, args)
@@ -127,7 +136,8 @@ def _dispatcher(argtypes: Sequence[types.Type], result: types.Type, emit: Emit) 
     exec(f"def body(typingctx, {names}): return typing({names})", scope)
     scope["body"] = intrinsic(scope["body"])
     exec(f"def overlapping({names}): return body({names})", scope)
-    return njit(nogil=True)(scope["overlapping"])
+    keeper = Keeper(lambda args: key_of("overlapping", half, other.content_name(), *args))
+    return keeping_jit(scope["overlapping"], keeper, nogil=True)
 
 
 # ---- what the tape keeps alive ---------------------------------------------------------------------------

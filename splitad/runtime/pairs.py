@@ -9,9 +9,11 @@ A `Resolver` compiles the functions of a pair; it has
     forward_dispatcher(argtypes) -> (dispatcher, spec_key)   forward_impl(tape, *args) -> (result, refs)
     reverse_dispatcher(spec_key) -> dispatcher               reverse_impl(tape, refs, result_bar, *shadows)
     zero_dispatcher(spec_key) -> dispatcher                  zero_impl(tape, refs) -> tuple of zero shadows
+    content(spec_key) -> str | None                          what they are, in any process; or None
 
 argtypes has no literals; defaults and keywords are folded in, *args are one tuple.  spec_key is a string, the
-name of the specialisation within the pair.  The last two are called when they are needed, not before.
+name of the specialisation within the pair.  The functions for the reverse and the zeros are asked for when
+they are needed, not before.
 """
 
 from __future__ import annotations
@@ -30,9 +32,12 @@ from numba.misc.special import typeof
 
 from splitad.errors import SplitadError
 from splitad.runtime import overlapping
+from splitad.runtime.addresses import give_name
+from splitad.runtime.content import Unknown, name_of, named
 from splitad.runtime.late import Late
 from splitad.runtime.linking import compiled
 from splitad.runtime.result_bar import bar_caster, cotangent_type
+from splitad.runtime.stored import name_boxes
 from splitad.tape.ops import TAPE
 
 NO_LIMIT = 1 << 62
@@ -44,18 +49,48 @@ class Resolver(Protocol):
     def forward_dispatcher(self, argtypes: tuple[types.Type, ...]) -> tuple[Any, str]: ...
     def reverse_dispatcher(self, spec_key: str) -> Any: ...
     def zero_dispatcher(self, spec_key: str) -> Any: ...
+    def content(self, spec_key: str) -> str | None: ...
 
 
 class Specialisation:
-    """The forward and the reverse for one tuple of argument types."""
+    """The forward and the reverse for one tuple of argument types.
+
+    content: see Resolver.  Where there is one, code that calls the two can be kept on disk: what it refers to
+    has names, which are the same in another process that makes the same pairs.
+    """
 
     def __init__(
-        self, pair: Pair, key: str, forward: Any, argtypes: tuple[types.Type, ...]
+        self,
+        pair: Pair,
+        key: str,
+        forward: Any,
+        argtypes: tuple[types.Type, ...],
+        content: str | None = None,
     ) -> None:
         self.pair, self.key, self.forward, self.argtypes = pair, key, forward, argtypes
         # [0] bytes that the last tape used, [1] set by every call of a pullback; compiled code writes it
         self.counters = np.zeros(2, np.int64)
         self._overlapping: dict[Any, Any] = {}  # functions of the next part, by what they are given
+        self.name: str | None = None
+        if content is not None:
+            self.name = name_of(self, lambda: content)
+            give_name(int(self.counters.ctypes.data), f"splitad.{self.name}.counters", self)
+            give_name(id(self), f"splitad.{self.name}.object", self)
+            name_boxes(argtypes)
+
+    def symbol(self, part: str) -> str | None:
+        """The name of the address of a part of this, or of it; None where there is none."""
+        return None if self.name is None else f"splitad.{self.name}.{part}"
+
+    def content_name(self) -> str:
+        """See content.py."""
+        if self.name is None:
+            raise Unknown(self.pair.name)
+        return self.name
+
+    @staticmethod
+    def of_content_name(name: str) -> Specialisation:
+        return named(name)  # type: ignore[no-any-return]
 
     @cached_property
     def forward_result(self) -> Any:
@@ -191,7 +226,9 @@ class Pair:
             forward, key = self.resolver.forward_dispatcher(argtypes)
             spec = self._by_key.get(key)
             if spec is None:
-                spec = self._by_key[key] = Specialisation(self, key, forward, argtypes)
+                content = self.resolver.content(key)
+                made = Specialisation(self, key, forward, argtypes, content)
+                spec = self._by_key[key] = made
             self._by_types[argtypes] = spec
         return spec
 
@@ -289,6 +326,14 @@ class PullbackType(types.Callable):
 
     def __reduce__(self) -> Any:
         return _pullback_type, (self.spec.pair.key, self.spec.key)
+
+    def content_name(self) -> str:
+        """See content.py."""
+        return self.spec.content_name()
+
+    @staticmethod
+    def of_content_name(name: str) -> PullbackType:
+        return Specialisation.of_content_name(name).pullback_type
 
     def get_call_type(self, context: Any, args: Any, kws: Any) -> Signature:
         if kws:

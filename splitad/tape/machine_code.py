@@ -4,18 +4,26 @@
     e.b.ret(e.b.add(e.fn.args[0], e.const(1)))
     engine = compiled(module, ["splitad_next"])   generated code can call it by name from here on
 
+The machine code is kept on disk, so the module's text must be the same in every process: what has an
+address of its own in each is named (`external`, `variable`).
+
 Not njit: what every pair calls would be compiled again with each, or take its time when it is first used.
 """
 
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
+import llvmlite
 import llvmlite.binding as llvm
 from llvmlite import ir
+
+from splitad import store
+from splitad.errors import SplitadError
 
 i32, i64, void = ir.IntType(32), ir.IntType(64), ir.VoidType()
 
@@ -96,6 +104,12 @@ def external(
     return ir.Function(module, ir.FunctionType(result, args), name="splitad_c_" + name)
 
 
+def variable(module: ir.Module, name: str, address: int) -> ir.Constant:
+    """The address of a variable of this process, as an integer."""
+    llvm.add_symbol(name, address)
+    return ir.GlobalVariable(module, i64, name).ptrtoint(i64)
+
+
 def c_function(name: str) -> int:
     """The address of a function of the C library, 0 where there is none."""
     library = ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None)
@@ -110,11 +124,32 @@ def compiled(module: ir.Module, symbols: Sequence[str]) -> llvm.ExecutionEngine:
     module.triple = llvm.get_process_triple()
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    parsed = llvm.parse_assembly(str(module))
-    parsed.verify()
     machine = llvm.Target.from_default_triple().create_target_machine(opt=2)
-    engine = llvm.create_mcjit_compiler(parsed, machine)
+    text = str(module)
+    key = hashlib.sha256(repr((text, llvmlite.__version__, llvm.llvm_version_info)).encode())
+    file = f"{key.hexdigest()[:40]}-machine-code"
+    kept = _load(file)
+    if kept is not None:
+        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+        engine.add_object_file(llvm.ObjectFileRef.from_data(kept))
+    else:
+        parsed = llvm.parse_assembly(text)
+        parsed.verify()
+        engine = llvm.create_mcjit_compiler(parsed, machine)
+        engine.set_object_cache(lambda _, code: _save(file, code))
     engine.finalize_object()
     for name in symbols:
         llvm.add_symbol(name, engine.get_function_address(name))
     return engine
+
+
+def _load(key: str) -> bytes | None:
+    try:
+        return store.load(key)
+    except SplitadError:  # the folder is refused, which is said when a pair is compiled
+        return None
+
+
+def _save(key: str, code: bytes) -> None:
+    with suppress(SplitadError):
+        store.save(key, bytes(code))

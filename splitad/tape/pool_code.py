@@ -6,7 +6,7 @@ import sys
 
 from llvmlite import ir
 
-from splitad.tape.machine_code import Emit, c_function, external, i32, i64, void
+from splitad.tape.machine_code import Emit, c_function, external, i32, i64, variable, void
 
 MAX_BLOCKS = 16
 MAX_POOLED = 256 << 20
@@ -26,10 +26,10 @@ _i1 = ir.IntType(1)
 class _Emit(Emit):
     """With the pool's state."""
 
-    state_address = 0  # of this process
+    state_address: ir.Value  # of this process
 
     def state(self, which: int) -> ir.Value:
-        return self.const(self.state_address + 8 * which)
+        return self.b.add(self.state_address, self.const(8 * which))
 
     def slot(self, index: ir.Value) -> ir.Value:
         return self.b.add(self.state(BLOCKS), self.b.shl(index, self.const(3)))
@@ -250,7 +250,7 @@ def _emit_trim(module: ir.Module, release: ir.Function, *blocks: ir.Function) ->
 
 def emit(module: ir.Module, state_address: int, drop_kept_address: int) -> None:
     """Add the pool's functions to a module. drop_kept_address: of what drops a reference to a MemInfo."""
-    _Emit.state_address = state_address
+    _Emit.state_address = variable(module, "splitad_pool_state", state_address)
 
     def from_c(name: str, result: ir.Type, args: list[ir.Type]) -> ir.Function:
         return external(module, name, result, args, c_function(name))

@@ -78,6 +78,9 @@ class HandMade:
         self.asked.append("zero")
         return zero_impl
 
+    def content(self, spec_key: str) -> None:
+        return None
+
 
 def make(max_tape_bytes: int | None = None, nogil: bool = False) -> tuple[Forward, HandMade]:
     resolver = HandMade()

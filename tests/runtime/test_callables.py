@@ -363,6 +363,9 @@ def test_star_arguments_are_one_tuple() -> None:
 
         zero_dispatcher = reverse_dispatcher
 
+        def content(self, key: str) -> None:
+            return None
+
     def f(a, *rest):
         pass
 
