@@ -29,27 +29,33 @@ def rows(options: argparse.Namespace) -> Iterator[Row]:
     """What was asked for, one row at a time."""
     from benchmarks import calls, growth, stages
 
-    small, folder = options.small, options.folder
     stages.warm_up(options.tool)
     if options.stage == "growth":
-        yield from growth.rows(small)
+        yield from growth.rows(options.small)
     elif options.stage == "calls":
-        yield from calls.rows(small)
+        yield from calls.rows(options.small)
     else:
-        for name in options.kernels:
-            if options.stage == "measure":
-                yield stages.measure(
-                    options.tool,
-                    name,
-                    small=small,
-                    rounds=options.rounds,
-                    folder=folder,
-                    cache=True,
-                )
-            elif options.stage == "cached":
-                yield stages.first_calls(options.tool, name, small=small)
-            else:
-                yield stages.reference(name, small=small, folder=folder)
+        yield from kernel_rows(options)
+
+
+def kernel_rows(options: argparse.Namespace) -> Iterator[Row]:
+    from benchmarks import stages
+    from benchmarks.kernels import KERNELS
+
+    tool, small, folder = options.tool, options.small, options.folder
+    compiled = set()
+    for name in options.kernels:
+        if options.stage == "measure":
+            rounds = options.rounds
+            row = stages.measure(tool, name, small=small, rounds=rounds, folder=folder, cache=True)
+        elif options.stage == "cached":
+            row = stages.first_calls(tool, name, small=small)
+        else:
+            row = stages.reference(name, small=small, folder=folder)
+        if KERNELS[name].fn in compiled:
+            row.pop("compile_seconds", None)  # for another size of the same function there is none
+        compiled.add(KERNELS[name].fn)
+        yield row
 
 
 def write(path: Path, found: Iterable[Row]) -> None:

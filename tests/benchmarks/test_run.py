@@ -165,6 +165,17 @@ def test_a_process_that_dies_leaves_a_row_for_each_kernel(monkeypatch, tmp_path)
     ]
 
 
+def test_compile_seconds_are_those_of_the_first_size(monkeypatch, tmp_path) -> None:
+    monkeypatch.setattr(
+        stages, "first_calls", lambda tool, name, small: {"kernel": name, "compile_seconds": 1.0}
+    )
+    options = SimpleNamespace(
+        tool="splitad", stage="cached", kernels=["rnn_2x3", "gmm", "rnn_128x256"], small=True, folder=tmp_path
+    )  # fmt: skip
+    rows = list(worker.kernel_rows(options))
+    assert [("compile_seconds" in row) for row in rows] == [True, True, False]
+
+
 def test_rows_are_written_as_they_come(tmp_path) -> None:
     def rows():
         yield {"tool": "splitad", "kernel": "gmm", "status": "ok"}
