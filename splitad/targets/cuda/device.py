@@ -149,25 +149,41 @@ def assign(to: Any, x: Any, stream: Any = 0) -> None:
         )
 
 
-_copiers: dict[int, Any] = {}
+_kernels: dict[str, Any] = {}
+
+
+def _kernel(name: str, lines: list[str]) -> Any:
+    if name not in _kernels:
+        module = load_source(name, "\n".join(lines) + "\n", {"cuda": cuda})
+        _kernels[name] = cuda.jit(getattr(module, name))
+    return _kernels[name]
 
 
 def _copier(ndim: int) -> Any:
     """A kernel that copies arrays of any layout."""
-    if ndim not in _copiers:
-        lines = [
-            "def copy_elements(to, x):",
-            "    size = 1",
-            *(f"    size *= x.shape[{k}]" for k in range(ndim)),
-            "    for at in range(cuda.grid(1), size, cuda.gridsize(1)):",
-        ]
-        for k in reversed(range(ndim)):
-            lines += [f"        i{k} = at % x.shape[{k}]", f"        at //= x.shape[{k}]"]
-        index = ", ".join(f"i{k}" for k in range(ndim))
-        lines.append(f"        to[{index}] = x[{index}]")
-        module = load_source("copy_elements", "\n".join(lines) + "\n", {"cuda": cuda})
-        _copiers[ndim] = cuda.jit(module.copy_elements)
-    return _copiers[ndim]
+    lines = [
+        f"def copy_elements_{ndim}(to, x):",
+        "    size = 1",
+        *(f"    size *= x.shape[{k}]" for k in range(ndim)),
+        "    for at in range(cuda.grid(1), size, cuda.gridsize(1)):",
+    ]
+    for k in reversed(range(ndim)):
+        lines += [f"        i{k} = at % x.shape[{k}]", f"        at //= x.shape[{k}]"]
+    index = ", ".join(f"i{k}" for k in range(ndim))
+    lines.append(f"        to[{index}] = x[{index}]")
+    return _kernel(f"copy_elements_{ndim}", lines)
+
+
+def add_sum(to: Any, x: Any, stream: Any = 0) -> None:
+    """to[0] += sum(x), of one dimension."""
+    lines = [
+        "def add_sum(to, x):",
+        "    total = 0.0",
+        "    for at in range(cuda.grid(1), x.shape[0], cuda.gridsize(1)):",
+        "        total += x[at]",
+        "    cuda.atomic.add(to, 0, total)",
+    ]
+    _kernel("add_sum", lines)[1, 1 if SIMULATED else 256, stream](to, x)
 
 
 def as_type(memory: Any, type: types.Type, columns: int) -> Any:

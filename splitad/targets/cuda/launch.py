@@ -21,7 +21,7 @@ from numba import types
 from splitad.errors import AliasingError, ShadowError, SplitadError, TapeLimitError
 from splitad.tape.layout import WORD
 from splitad.targets.cuda import device
-from splitad.targets.cuda.pullback import Parameters, Path
+from splitad.targets.cuda.pullback import SPREAD, Parameters, Path
 from splitad.targets.cuda.tape import SPARE, Slots
 
 Dims = tuple[int, int, int]
@@ -158,11 +158,14 @@ class Loan:
         device.clear(made, self.stream)
         return made
 
-    def word(self, dtype: Any = np.int64) -> Any:
-        """One number, zero."""
-        made = self.array((1,), dtype)
+    def zeros_of(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        made = self.array(shape, dtype)
         device.clear(made, self.stream)
         return made
+
+    def word(self) -> Any:
+        """One integer, zero."""
+        return self.zeros_of((1,), np.int64)
 
     def end(self) -> None:
         for block in self.blocks:
@@ -394,37 +397,43 @@ class Pullback:
         scalars = [part(self._args, path) for path in given.scalars]
         sizes = [int(part(self._args, path).shape[axis]) for path, axis in given.sizes]
         loan = Loan(self._runner.memory, launch.stream)
-        bars = self._bars(loan, out)
+        into = self._into(out)
+        bars = [
+            loan.zeros_of((SPREAD,), np.asarray(part(self._args, path)).dtype)
+            for path in given.bars
+        ]
         inner = [loan.zeros(part(self._args, path)) for path in given.inner]
         spec.reverse[launch.config](
             *_tape(spec, self._tape, launch), self._capacity, self._need,
             *self._kept, *scalars, *sizes, *bars, *inner, *own,
         )  # fmt: skip
-        if out is not None or not self._runner.wait:
-            weakref.finalize(self, loan.end).atexit = False
-            return tuple(bars)
+        if into is not None:
+            for to, bar in zip(into, bars, strict=True):
+                device.add_sum(to, bar, launch.stream)
+            loan.end()
+            return tuple(into)
         found = {
-            path: float(device.read(bar, launch.stream)[0])
+            path: float(device.read(bar, launch.stream).sum())
             for path, bar in zip(given.bars, bars, strict=True)
         }
         loan.end()
         return tuple(_returned(self._args[k], (k,), found) for k in given.active)
 
-    def _bars(self, loan: Loan, out: Sequence[Any] | None) -> list[Any]:
-        """Where the cotangents of the scalars are added up."""
+    def _into(self, out: Sequence[Any] | None) -> list[Any] | None:
+        """The device arrays that get the cotangents of the scalars; None where they go to the host."""
         dtypes = [np.asarray(part(self._args, path)).dtype for path in self._spec.given.bars]
         if out is None and self._runner.wait:
-            return [loan.word(dtype) for dtype in dtypes]
+            return None
         if out is None:
             return [device.zeros((1,), dtype, self._launch.stream) for dtype in dtypes]
-        bars = [device.as_array(x) if device.is_array(x) else x for x in out]
-        if len(bars) != len(dtypes) or any(
+        into = [device.as_array(x) if device.is_array(x) else x for x in out]
+        if len(into) != len(dtypes) or any(
             getattr(x, "dtype", None) != dtype or tuple(x.shape) != (1,)
-            for x, dtype in zip(bars, dtypes, strict=False)
+            for x, dtype in zip(into, dtypes, strict=False)
         ):
             wanted = ", ".join(map(str, dtypes))
             raise ShadowError(f"out= takes device arrays of one element each, of dtypes ({wanted})")
-        return bars
+        return into
 
     def _check_shadows(self, shadows: Sequence[Any]) -> None:
         spec = self._spec

@@ -3,7 +3,9 @@
     def saxpy__pullback(tape_float64, ..., tape_bytes, tape_need, kept_x, n, x_n0, bar_a, d_x, d_y):
         tape_thread = cuda.grid(1)
         ...
-        cuda.atomic.add(bar_a, 0, d_a)       the cotangent of a scalar: the sum over all threads
+        cuda.atomic.add(bar_a, tape_thread & 1023, d_a)     the cotangent of a scalar: a sum over all threads
+
+A scalar's sum is spread over many places, lest all threads wait for one; the launch adds these up.
 
 A barrier is reversed to a barrier.  A shared array's shadow is a shared array, which all threads fill with
 zeros before anything else.  How elements of shadows are added to: analysis/threads.py.
@@ -35,6 +37,7 @@ from splitad.transform.reversal import Reversal
 from splitad.transform.shadows import Shadows, shadow_name
 
 _WORD = types.int64
+SPREAD = 1024  # in how many places a scalar's cotangent is added up: a power of two
 Path = tuple[int | str, ...]
 
 
@@ -142,7 +145,8 @@ def _body(r: Reversal, slots: Slots) -> None:
     reversed_blocks.adjoints(r, root)
     for leaf in _active_scalars(facts):
         if leaf.var in r.cotangents.begun:
-            w.line(f"cuda.atomic.add({_bar_name(leaf)}, 0, {r.cotangents.text(leaf.var)})")
+            place = f"{_bar_name(leaf)}, tape_thread & {SPREAD - 1}"
+            w.line(f"cuda.atomic.add({place}, {r.cotangents.text(leaf.var)})")
 
 
 def _spoil(r: Reversal) -> None:
@@ -151,7 +155,7 @@ def _spoil(r: Reversal) -> None:
     assert facts.kernel is not None
     w.use("math", math)
     for leaf in _active_scalars(facts):
-        w.line(f"{_bar_name(leaf)}[0] = math.nan")
+        w.line(f"{_bar_name(leaf)}[tape_thread & {SPREAD - 1}] = math.nan")
     count = " * ".join(threads.TEXTS[fn] for fn in threads.GRIDSIZE[: facts.kernel.dims])
     for leaf in facts.fn.leaves:
         if not (is_array(leaf.var) and r.shadows.is_duplicated(leaf)):
