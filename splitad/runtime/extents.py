@@ -1,21 +1,26 @@
 """Which arrays share memory: their extents, grouped, in njit code.
 
 A table is an int64 array with one row per array: [lo, hi) of the bytes that it may touch, then what `group`
-found: the row that leads its group, and in that leader's row the hull [lo, hi) of the group, how many
-arrays it has, and the address of the memory that stands for it in the shadow.
+found: the row that leads its group, and in that leader's row where the group starts, how many bytes it
+spans (0 where there is one array only), and the meminfo of what stands for it in the shadow.
 """
 
 from __future__ import annotations
 
+import ctypes
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-LO, HI, LEADER, GROUP_LO, GROUP_HI, MEMBERS, MEMORY, COLUMNS = range(8)
+from splitad.tape.ops import load_at, store_at
+
+LO, HI, LEADER, GROUP_LO, GROUP_SIZE, MEMORY, COLUMNS = range(7)
 _i64 = ir.IntType(64)
 
 
@@ -42,44 +47,51 @@ def extent(typingctx: Any, array: Any) -> Any:
     return types.UniTuple(types.int64, 2)(array), codegen
 
 
-@njit
-def _sorted_rows(table: Any, rows: int) -> Any:
-    """Row numbers by LO: a heap sort, since np.argsort takes a second to compile."""
-    order = np.arange(rows)
-    for step in range(rows + rows // 2):
-        # first sift down from the last parent to the root, then take off the largest again and again
-        if step < rows // 2:
-            root, size = rows // 2 - 1 - step, rows
-        else:
-            root, size = 0, rows - 1 - (step - rows // 2)
-            order[0], order[size] = order[size], order[0]
-        while 2 * root + 1 < size:
-            child = 2 * root + 1
-            if child + 1 < size and table[order[child], LO] < table[order[child + 1], LO]:
-                child += 1
-            if table[order[root], LO] >= table[order[child], LO]:
-                break
-            order[root], order[child] = order[child], order[root]
-            root = child
-    return order
+def groups(spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, list[int]]]:
+    """(lo, hi, members) of each group of spans that overlap one another; empty spans are in none."""
+    ordered = sorted((lo, hi, k) for k, (lo, hi) in enumerate(spans) if lo < hi)
+    members: list[int] = []
+    start = end = 0
+    for lo, hi, k in ordered:
+        if members and lo >= end:
+            yield start, end, members
+            members = []
+        if not members:
+            start, end = lo, hi
+        members.append(k)
+        end = max(end, hi)
+    if members:
+        yield start, end, members
 
 
-@njit
-def group(table: Any, rows: int) -> None:
-    """Fill in the groups of arrays whose extents overlap."""
-    leader = -1
-    for row in _sorted_rows(table, rows):
-        lo, hi = table[row, LO], table[row, HI]
-        if leader >= 0 and lo < hi and lo < table[leader, GROUP_HI]:
-            table[row, LEADER] = leader
-            table[leader, GROUP_HI] = max(table[leader, GROUP_HI], hi)
-            table[leader, MEMBERS] += 1
-            continue
-        table[row, LEADER] = row
-        table[row, GROUP_LO], table[row, GROUP_HI] = lo, hi
-        table[row, MEMBERS] = 1
-        if lo < hi:  # an array without elements may lie amid a group
-            leader = row
+@ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)
+def _fill_groups(address: int, rows: int) -> None:
+    words = (ctypes.c_int64 * (rows * COLUMNS)).from_address(address)
+    table = np.frombuffer(words, np.int64).reshape(rows, COLUMNS)
+    table[:, LEADER] = np.arange(rows)
+    for lo, hi, members in groups(table[:, : HI + 1].tolist()):
+        if len(members) > 1:
+            lo &= -64  # elements are aligned in the shadow as in the primal
+            table[members, LEADER] = members[0]
+            table[members[0], [GROUP_LO, GROUP_SIZE]] = lo, hi - lo
+
+
+llvm.add_symbol("splitad_fill_groups", ctypes.cast(_fill_groups, ctypes.c_void_p).value)
+
+
+@intrinsic
+def group(typingctx: Any, table: Any, rows: Any) -> Any:
+    """Fill in the groups of arrays whose extents overlap.  In Python: there are hardly ever any, and
+    what is compiled takes its time with every program that makes zeros for two arrays."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        data = context.make_array(table)(context, builder, args[0]).data
+        kind = ir.FunctionType(ir.VoidType(), [_i64, _i64])
+        fill = cgutils.get_or_insert_function(builder.module, kind, "splitad_fill_groups")
+        builder.call(fill, [builder.ptrtoint(data, _i64), args[1]])
+        return context.get_dummy_value()
+
+    return types.none(table, types.int64), codegen
 
 
 @intrinsic
@@ -134,13 +146,13 @@ def drop_block(typingctx: Any, meminfo: Any) -> Any:
 def place(table: Any, row: int, address: int) -> tuple[int, int]:
     """Where the shadow of this row's array, which starts at `address`, goes: (meminfo, byte offset) in the
     block of its group; (0, 0) where it has no group and gets memory of its own."""
-    leader = table[row, LEADER]
-    if table[leader, MEMBERS] == 1:
+    leader = load_at(table, (row, LEADER))
+    size = load_at(table, (leader, GROUP_SIZE))
+    if size == 0:
         return 0, 0
-    lo = table[leader, GROUP_LO] & -64  # elements are aligned in the shadow as in the primal
-    if table[leader, MEMORY] == 0:
-        table[leader, MEMORY] = _new_block(table[leader, GROUP_HI] - lo)
-    return table[leader, MEMORY], address - lo
+    if load_at(table, (leader, MEMORY)) == 0:
+        store_at(table, (leader, MEMORY), _new_block(size))
+    return load_at(table, (leader, MEMORY)), address - load_at(table, (leader, GROUP_LO))
 
 
 @intrinsic

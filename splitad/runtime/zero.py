@@ -26,6 +26,7 @@ import numpy as np
 from numba import njit, types
 from numba.extending import overload
 
+from splitad.runtime.extents import groups
 from splitad.runtime.zero_text import zero_function
 
 device_zeros: list[Any] = []  # how arrays on a CUDA device get theirs; put in by api.py
@@ -74,18 +75,9 @@ def _shadows(arrays: list[np.ndarray]) -> dict[int, np.ndarray]:
     if len(arrays) == 1:
         return {id(arrays[0]): _zeros(arrays[0])}
     distinct = list({id(a): a for a in arrays}.values())
-    spans = sorted((*_span(a), k) for k, a in enumerate(distinct) if a.size)
     shadows = {id(a): _zeros(a) for a in distinct if not a.size}
-    members: list[int] = []
-    end = lo = 0
-    for start, stop, k in [*spans, (1 << 63, 1 << 63, -1)]:
-        if members and start >= end:
-            shadows.update(_group_shadows([distinct[m] for m in members], lo, end))
-            members = []
-        if not members:
-            lo, end = start, stop
-        members.append(k)
-        end = max(end, stop)
+    for lo, hi, members in groups([_span(a) if a.size else (0, 0) for a in distinct]):
+        shadows.update(_group_shadows([distinct[k] for k in members], lo, hi))
     return shadows
 
 

@@ -1,7 +1,7 @@
 """What a generated make_zero calls; see zero_text.py.
 
 `table` notes arrays (extents.py), `seen` structs and lists: a row is what identifies one, and the same of its
-shadow.  counters: rows of table, rows of seen.
+shadow.  counters: rows of table, rows of seen, and whether arrays may overlap.
 """
 
 from __future__ import annotations
@@ -15,23 +15,34 @@ from numba.experimental.jitclass.base import imp_dtor
 from numba.extending import intrinsic, overload
 
 from splitad.runtime.extents import HI, LO, copy_items, place
+from splitad.tape.ops import load_at, store_at
 
+FEW = 32  # so many arrays are compared one by one
+OVERLAP = 2
 _i64 = ir.IntType(64)
 
 
 @njit
 def scan(table: Any, counters: Any, span: tuple[int, int]) -> None:
-    """Note the extent of one more array."""
-    row = counters[0]
-    counters[0] = row + 1
-    table[row, LO], table[row, HI] = span
+    """Note the extent of one more array, and whether it may overlap another."""
+    row = load_at(counters, 0)
+    store_at(counters, 0, row + 1)
+    lo, hi = span
+    store_at(table, (row, LO), lo)
+    store_at(table, (row, HI), hi)
+    if row >= FEW:  # `group` sorts them
+        store_at(counters, OVERLAP, 1)
+        return
+    for k in range(row):
+        if lo < load_at(table, (k, HI)) and load_at(table, (k, LO)) < hi:
+            store_at(counters, OVERLAP, 1)
 
 
 @njit
 def next_place(table: Any, counters: Any, address: int) -> tuple[int, int]:
     """Where the shadow of the next array goes."""
-    row = counters[0]
-    counters[0] = row + 1
+    row = load_at(counters, 0)
+    store_at(counters, 0, row + 1)
     return place(table, row, address)
 
 

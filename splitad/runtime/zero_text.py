@@ -3,13 +3,14 @@
 For (State(u, v), u), that is a tuple of a struct with two arrays and one of them:
 
     def impl(x):
-        table, seen, counters = new_table(3), new_seen(1), np.zeros(2, np.int64)
+        table, seen, counters = words((3, 6), ...), words((1, 2), ...), words((3,), ...)
         v0 = x[0]                                       first pass: what memory the arrays span
         if find(seen, counters, identity(v0)) < 0:      (a struct is looked at once)
             enter(seen, counters, identity(v0), 0)
             v1 = v0.u; scan(table, counters, extent(v1))
             ...
-        group(table, counters[0]); counters[:] = 0
+        if counters[2] > 0: group(table, counters[0])
+        counters[0] = counters[1] = 0
         v4 = x[0]                                       second pass, in the same order: build
         row = find(seen, counters, identity(v4))
         if row >= 0:
@@ -18,7 +19,7 @@ For (State(u, v), u), that is a tuple of a struct with two arrays and one of the
             v5 = new_like(v4); enter(seen, counters, identity(v4), identity(v5))
             v6 = v4.u; v5.u = shadow_array(v6, *next_place(table, counters, data_address(v6)))
             ...
-        for k in range(counters[0]): drop_block(table[k, 6])
+        for k in range(counters[0]): drop_block(table[k, 5])
         return (v5, v9)
 
 With at most one array nothing can share its memory, so there is no first pass then.
@@ -46,6 +47,7 @@ from splitad.runtime.extents import (
     zeros_like,
 )
 from splitad.runtime.zero_parts import (
+    OVERLAP,
     again,
     copy_discrete,
     enter,
@@ -55,6 +57,7 @@ from splitad.runtime.zero_parts import (
     next_place,
     scan,
 )
+from splitad.tape.arrays import zero_array
 
 _LISTS = (types.ListType, types.List)
 _STRUCTS = (types.ClassInstanceType, types.StructRef)
@@ -65,7 +68,7 @@ _SCOPE: dict[str, Any] = {
         again, copy_discrete, data_address, drop_block, enter, extent, find, group, identity,
         new_like, new_list, next_place, scan, shadow_array, zeros_like,
     )
-} | {"np": np}  # fmt: skip
+} | {"np": np, "words": zero_array}  # fmt: skip
 
 
 def zero_function(x: types.Type, reads: bool = True) -> Callable[[Any], Any]:
@@ -80,12 +83,13 @@ def zero_function(x: types.Type, reads: bool = True) -> Callable[[Any], Any]:
         text.repeats = counts is None or counts[1] > 1
         if text.shares or text.repeats:
             arrays, seen = text.count(x)
-            text.line(f"table = np.zeros(({arrays}, {COLUMNS}), np.int64)")
-            text.line(f"seen = np.zeros(({seen}, 2), np.int64)")
-            text.line("counters = np.zeros(2, np.int64)")
+            text.line(f"table = words(({arrays}, {COLUMNS}), np.int64)")
+            text.line(f"seen = words(({seen}, 2), np.int64)")
+            text.line("counters = words((3,), np.int64)")
         if text.shares:
             text.scan("x", x)
-            text.line("group(table, counters[0])")
+            with text.block(f"if counters[{OVERLAP}] > 0:"):
+                text.line("group(table, counters[0])")
             text.line("counters[0] = counters[1] = 0")
         result = text.build("x", x)
         if text.shares:
