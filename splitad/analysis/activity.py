@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from numba import types
 
-from splitad.analysis.memory import Memory, Root, is_array, tree_leaves
+from splitad.analysis.memory import Memory, Root, changed_lists, is_array, kind_of, tree_leaves
 from splitad.errors import UnsupportedError
 from splitad.ir import nodes as ir
 from splitad.ir.walk import walk
@@ -92,6 +92,10 @@ def activity(
             useful.add(each.exit)
         elif each.param in wanted:
             useful.roots |= _root_of(each, memory)
+    kinds = {each.kind for each in changed_lists(fn) if each.param in wanted}
+    for stmt in walk(fn.body):
+        if isinstance(stmt, ir.Refer) and kind_of(stmt) in kinds:
+            useful.add(stmt.array)  # it may be in the caller's list in the end
     _fixpoint(flows, useful, forward=False)
     return Activity(
         frozenset(varied.scalars & useful.scalars), frozenset(varied.roots & useful.roots), memory

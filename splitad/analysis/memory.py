@@ -174,7 +174,16 @@ def memory(
     reachable += list(tree_leaves(fn.result))
     escaping = frozenset().union(*(facts.base_roots(a) for a in reachable if is_array(a)))
     escaping |= {list_root(each.param, args_alias) for each in fn.lists if each.kind is not None}
+    kinds = {each.kind for each in changed_lists(fn)}
+    for kind in kinds & listed.keys():
+        escaping |= facts.lift(listed[kind], where.root)
     return Memory(roots, slots, tuple(writes), escaping, where)
+
+
+def changed_lists(fn: ir.Function) -> tuple[ir.ListArg, ...]:
+    """The lists of arrays among the arguments that may hold other arrays at exit than at entry."""
+    changed = {stmt.obj for stmt in walk(fn.body) if isinstance(stmt, ir.ListOp)}
+    return tuple(each for each in fn.lists if each.kind is not None and each.param in changed)
 
 
 def list_root(argument: ir.Var, args_alias: bool) -> Root:

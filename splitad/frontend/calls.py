@@ -13,7 +13,16 @@ from numba.core import types
 from numba.experimental.structref import StructRefProxy
 
 from splitad.errors import NoRuleError, SplitadError
-from splitad.frontend import arrays, builtin_calls, lists, merge, pathwise, scalars, structs
+from splitad.frontend import (
+    arrays,
+    builtin_calls,
+    list_methods,
+    lists,
+    merge,
+    pathwise,
+    scalars,
+    structs,
+)
 from splitad.frontend.constants import constant
 from splitad.frontend.inline import inline
 from splitad.frontend.pending import is_arrayish, settle, take
@@ -92,7 +101,13 @@ def method(
     if is_scalar(owner) and bound.name in ("conjugate", "conj") and not args:
         return scalars.prim(c, np.conj, owner, type=type, name=name)  # type: ignore[arg-type]
     if isinstance(owner, GrowVal):
-        return lists.method(c, owner, bound.name, settled(c, args))
+        args = settled(c, args)
+        helper = list_methods.find(bound.name, args, kwargs)
+        if helper is not None:
+            return list_methods.call(c, helper, [owner, *args], site)
+        if kwargs:
+            c.refuse(f"The method `{bound.name}` of a list is not supported with keywords.")
+        return lists.method(c, owner, bound.name, args)
     c.refuse(f"The method `{bound.name}` of {describe(owner)} is not supported.")
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from numba.core import types
 
-from splitad.frontend import merge
+from splitad.frontend import merge, replaced
 from splitad.frontend.normal import plain
 from splitad.frontend.state import Context, Key, LoopMemo, State, lookup
 from splitad.frontend.structured import (
@@ -66,6 +66,8 @@ def fixed_point(
         with c.b.block() as stmts:
             body()
         end, dead = c.save(), c.dead
+        if not dead:
+            end = replaced.as_in(c, end, start, dict.fromkeys([*names, *wanted]))
         c.dead = False
         c.restore(before)
         if _settled(c, memo, carried, first, start, end, dead):

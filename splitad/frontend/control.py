@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numba
 from numba.core import types
 
-from splitad.frontend import merge, scalars
+from splitad.frontend import merge, replaced, scalars
 from splitad.frontend.carried import assigned, fixed_point, statements_of
 from splitad.frontend.normal import plain
 from splitad.frontend.ranges import is_number, range_bounds, trip_count
@@ -75,6 +75,11 @@ def choose(
         orelse()
     after_else, else_dead = c.save(), c.dead
     c.dead = then_dead and else_dead
+    if not (then_dead or else_dead):
+        old = {oid for oid, _ in before[1]}
+        made = [{oid for oid, _ in state[1]} - old for state in (after_then, after_else)]
+        after_then = replaced.as_in(c, after_then, after_else, live, made[0])
+        after_else = replaced.as_in(c, after_else, after_then, live, made[1])
     outs: list[ir.Var] = []
     yields: tuple[list[ir.Operand], list[ir.Operand]] = ([], [])
     c.restore(after_else if then_dead else after_then)

@@ -113,8 +113,13 @@ def _globals(function: Any) -> Iterator[Fault]:
 
 def _delete(node: ast.Delete) -> Iterator[Fault]:
     for target in node.targets:
-        if not isinstance(target, ast.Name):
-            yield target, "del is supported for names only.", "Make a new list or array without it."
+        item = isinstance(target, ast.Subscript) and not isinstance(target.slice, ast.Slice)
+        if not isinstance(target, ast.Name) and not item:
+            yield (
+                target,
+                "del is supported for names and for items of lists only.",
+                "Make a new list or array without it.",
+            )
 
 
 def _call(node: ast.Call) -> Iterator[Fault]:

@@ -118,13 +118,6 @@ def at_exit(c: Context, owner: GrowVal) -> tuple[ir.Operand, ir.Operand]:
 def _effect(c: Context, owner: GrowVal, kind: str, *args: Value) -> None:
     """The same change of the caller's list."""
     if owner.oid in c.roots:
-        if isinstance(owner.type.dtype, types.Array):
-            name = c.roots[owner.oid].name
-            c.refuse(
-                f"`{name}` is a list of arrays among the arguments: its items cannot be replaced, added "
-                "or removed.",
-                "Write into its arrays (xs[k][:] = ...), or make the list in the function.",
-            )
         operands = tuple(slot for arg in args for slot in merge.slots(arg))
         c.b.emit(ir.ListOp(c.roots[owner.oid], kind, operands, loc=c.b.loc))
 
@@ -225,7 +218,7 @@ def setitem(c: Context, owner: GrowVal, k: ir.Operand, value: Value) -> None:
     k = _checked(c, owner, k, "setitem out of range")
     if c.dead:
         return
-    value = c.conform(value, owner.type.dtype)
+    value = c.conform(_whole(c, value), owner.type.dtype)
     _effect(c, owner, "set", k, value)
     _store(c, owner, k, value)
 
@@ -288,7 +281,7 @@ def inplace_binop(c: Context, fn: Any, owner: GrowVal, value: Any) -> None:
 def append(c: Context, owner: GrowVal, item: Value) -> None:
     n = length(c, owner)
     after = scalars.prim(c, operator.add, n, c.b.intp(1), name="n")
-    item = c.conform(item, owner.type.dtype)
+    item = c.conform(_whole(c, item), owner.type.dtype)
     _effect(c, owner, "append", item)
     _reserve(c, owner, after)
     _store(c, owner, n, item)

@@ -152,6 +152,7 @@ def activate(c: Context, frame: Frame, values: list[Value]) -> Value:
     names = [name for name, _ in parameters(frame.normal, frame.typing.arg_types)]
     frame.names = dict(zip(names, values, strict=True))
     with c.within(frame):
+    frame.known = len(c.objects)
         block(c, shape_of(frame.normal).nodes)
         result = c.get(RESULT)
         if result is None:

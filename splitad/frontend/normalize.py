@@ -242,8 +242,14 @@ class Statements(Closures):
 
     def delete(self, stmt: ast.Delete) -> None:
         for target in stmt.targets:
-            if not isinstance(target, ast.Name):
-                self.refuse("del is supported for names only.", target)
+            if isinstance(target, ast.Subscript):  # of a list: the same as pop
+                pop = ast.Attribute(target.value, "pop", ast.Load())
+                call = ast.copy_location(ast.Call(pop, [target.slice], []), target)
+                self.emit(
+                    ast.Expr(self.flat(ast.copy_location(ast.fix_missing_locations(call), target)))
+                )
+            elif not isinstance(target, ast.Name):
+                self.refuse("del is supported for names and for items of lists only.", target)
 
     def nothing(self, stmt: ast.stmt) -> None:
         pass

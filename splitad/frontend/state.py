@@ -52,6 +52,7 @@ class Frame:
         int, ...
     ] = ()  # the calls that led here: one inlined function is lowered once per call
     assigned: frozenset[str] = frozenset()  # its locals
+    known: int = 0  # objects with a smaller number may be known outside of it
 
 
 @dataclass

@@ -8,7 +8,7 @@ from typing import Any
 
 from numba.core import types
 
-from splitad.frontend import arrays, control, lists, merge, scalars
+from splitad.frontend import arrays, control, list_methods, lists, merge, scalars
 from splitad.frontend.constants import tuple_type
 from splitad.frontend.pending import is_arrayish, take
 from splitad.frontend.state import Context, describe
@@ -46,7 +46,7 @@ def getitem(
         return tuple_item(c, base, index, type, name)
     if isinstance(base, GrowVal):
         if isinstance(index, ast.Slice):
-            c.refuse("A slice of a list is not supported.", "Use an array.")
+            return list_methods.sliced(c, base, slice_of(c, index), type, id(index))
         return lists.getitem(c, base, scalars.operand(c, index), within)
     if isinstance(base, RangeVal):
         k = scalars.operand(c, index)

@@ -289,6 +289,8 @@ class ListOp(Node):
     kind "pop", "clear":      obj.pop(), obj.clear()
     """
 
+
+    An array among the args is one that a Refer has given a number, too.
     obj: Var
     kind: str
     args: tuple[Operand, ...] = ()
@@ -385,7 +387,7 @@ class ListArg:
 
     position: of the argument, which is param.  var: the array at entry.  exit: the array at exit; its
     first `length` elements are the list's items then.  kind: the type of the items, where they are arrays;
-    then the list's own items stay the same.
+    then var and exit hold the numbers by which Deref finds these.
     """
 
     position: int

@@ -182,6 +182,16 @@ def notes_overlap(note: int, other: int) -> bool:
 
 
 @njit
+def same_notes(note: int, other: int) -> bool:
+    """Whether two notes, of arrays of as many dimensions, say the same."""
+    words, others = column(note, 0, _WORD), column(other, 0, _WORD)
+    for k in range(note_words(words[NDIM])):
+        if words[k] != others[k]:
+            return False
+    return True
+
+
+@njit
 def note_lies_in(note: int, other: int) -> bool:
     """Whether all bytes of a noted array belong to another one, which is C-contiguous."""
     words = column(other, 0, _WORD)

@@ -459,7 +459,14 @@ def _get_tape_nbytes(context: Any, builder: Any, typ: PullbackType, value: Any) 
 def _box_pullback(typ: PullbackType, value: Any, c: Any) -> Any:
     struct = cgutils.create_struct_proxy(typ)(c.context, c.builder, value)
     tape = c.box(TAPE, struct.tape)
-    refs = c.box(typ.spec.refs_type, struct.refs)
+    overlap = overlapping.is_overlapping(c.context, c.builder, struct.tape)
+    boxed = cgutils.alloca_once(c.builder, c.pyapi.pyobj)
+    with c.builder.if_else(overlap, likely=False) as (other, own):
+        with other:  # refs are zeros, and a list without memory cannot be boxed
+            c.builder.store(c.pyapi.tuple_new(0), boxed)
+        with own:
+            c.builder.store(c.box(typ.spec.refs_type, struct.refs), boxed)
+    refs = c.builder.load(boxed)
     made = c.pyapi.call_function_objargs(
         _python_object(c, Pullback), [_python_object(c, typ.spec), tape, refs]
     )
@@ -470,14 +477,21 @@ def _box_pullback(typ: PullbackType, value: Any, c: Any) -> Any:
 
 @unbox(PullbackType)
 def _unbox_pullback(typ: PullbackType, obj: Any, c: Any) -> NativeValue:
-    struct = cgutils.create_struct_proxy(typ)(c.context, c.builder)
+    zero = cgutils.get_null_value(c.context.get_value_type(typ))
+    struct = cgutils.create_struct_proxy(typ)(c.context, c.builder, zero)
     failed = cgutils.alloca_once_value(c.builder, cgutils.true_bit)
     with c.builder.if_then(c.builder.not_(_is_other(c, obj, "_spec", typ.spec))):
         tape = c.pyapi.object_getattr_string(obj, "_tape")
         refs = c.pyapi.object_getattr_string(obj, "_refs")
-        native_tape, native_refs = c.unbox(TAPE, tape), c.unbox(typ.spec.refs_type, refs)
+        native_tape = c.unbox(TAPE, tape)
+        struct.tape = native_tape.value
+        c.builder.store(native_tape.is_error, failed)
+        with c.builder.if_then(c.builder.not_(native_tape.is_error), likely=True):
+            overlap = overlapping.is_overlapping(c.context, c.builder, native_tape.value)
+            with c.builder.if_then(c.builder.not_(overlap), likely=True):
+                native_refs = c.unbox(typ.spec.refs_type, refs)
+                struct.refs = native_refs.value
+                c.builder.store(native_refs.is_error, failed)
         c.pyapi.decref(tape)
         c.pyapi.decref(refs)
-        struct.tape, struct.refs = native_tape.value, native_refs.value
-        c.builder.store(c.builder.or_(native_tape.is_error, native_refs.is_error), failed)
     return NativeValue(struct._getvalue(), is_error=c.builder.load(failed))

@@ -125,7 +125,7 @@ def _same_strides(note: int, other: int) -> bool:
 
 
 @njit
-def _pair_fault(primal: int, shadow: int, other_primal: int, other: int, written: bool) -> int:
+def pair_fault(primal: int, shadow: int, other_primal: int, other: int, written: bool) -> int:
     """Whether two shadows overlap as their primals do: TOUCHING where the primals do not, or at other byte
     offsets; SEPARATE where the primals do and one of them is written."""
     primals = notes_overlap(primal, other_primal)
@@ -159,7 +159,7 @@ def _shadows_fault(notes: int, count: int, shadows: int, which: int, written: in
             for j in range(k):
                 if (which >> j) & 1:
                     on = ((written >> k) | (written >> j)) & 1
-                    kind = _pair_fault(note, shadow, other_note, other_shadow, on == 1)
+                    kind = pair_fault(note, shadow, other_note, other_shadow, on == 1)
                     if kind:
                         return _code(kind, k, j)
                     other_shadow = _next(other_shadow)

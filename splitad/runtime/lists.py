@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 from numba import njit, types
-from numba.extending import overload
+from numba.extending import overload, register_jitable
 from numba.np.numpy_support import as_dtype
 from numba.typed.listobject import new_list
 
-from splitad.runtime.boundary import note_overlaps_itself, overlap, stack_note
-from splitad.runtime.shadow_table import table_set
+from splitad.runtime import faults
+from splitad.runtime.boundary import note_overlaps_itself, overlap, same_notes, stack_note
+from splitad.runtime.shadow_table import as_contiguous, table_get, table_set
 from splitad.runtime.zero_parts import identity
 
 LISTS = (types.List, types.ListType)
@@ -128,7 +129,8 @@ def plain_copy(xs: Any) -> Any:
 
 
 def deep_copy(value: Any) -> Any:
-    """A copy of an array, of a list of numbers, or of a list and the arrays in it."""
+    """A copy of an array, or of a list of numbers; of a list of arrays a list of these arrays, and one of
+    copies of them."""
     return value.copy()
 
 
@@ -141,17 +143,35 @@ def _deep_copy(value: Any) -> Any:
         made = value.copy()
         for k in range(len(made)):
             made[k] = made[k].copy()
-        return made
+        return value.copy(), made
 
     return impl
 
 
 @njit
+def same_arrays(xs: Any, ys: Any) -> bool:
+    """Whether two lists hold the same arrays."""
+    if len(xs) != len(ys):
+        return False
+    for k in range(len(xs)):
+        if not same_notes(stack_note(xs[k]), stack_note(ys[k])):
+            return False
+    return True
+
+
+@njit
 def overlaps_itself(xs: Any) -> bool:
-    """Whether two arrays in a list share memory, or two elements of one."""
+    """Whether two elements of an array in a list share memory."""
     for k in range(len(xs)):
         if note_overlaps_itself(stack_note(xs[k])):
             return True
+    return False
+
+
+@njit
+def meets_itself(xs: Any) -> bool:
+    """Whether two arrays in a list share memory."""
+    for k in range(len(xs)):
         for j in range(k):
             if overlap(xs[k], xs[j]):
                 return True
@@ -175,19 +195,86 @@ def meets_list(xs: Any, ys: Any) -> bool:
     return False
 
 
-WRONG_SHAPE, TOUCHING = 1, 2
+@njit
+def shadow_fault(shadow: Any, xs: Any, written: bool) -> int:
+    """What is wrong with the shadow of a list of arrays, which is as long as it is; as in faults.py."""
+    for k in range(len(xs)):
+        if shadow[k].shape != xs[k].shape:
+            return faults.WRONG_SHAPE
+        kind = array_fault(shadow, xs, k, shadow[k], xs[k], written)
+        if kind:
+            return kind
+    return 0
 
 
 @njit
-def shadow_fault(shadow: Any, xs: Any) -> int:
-    """What is wrong with the shadow of a list of arrays, which is as long as it is."""
-    for k in range(len(xs)):
-        if shadow[k].shape != xs[k].shape:
-            return WRONG_SHAPE
-        for j in range(k):
-            if overlap(shadow[k], shadow[j]) and not overlap(xs[k], xs[j]):
-                return TOUCHING
+def array_fault(shadow: Any, xs: Any, count: int, d_y: Any, y: Any, written: bool) -> int:
+    """Whether the shadow of an array overlaps those of the first arrays in a list as these do."""
+    for j in range(count):
+        kind = faults.pair_fault(
+            stack_note(y), stack_note(d_y), stack_note(xs[j]), stack_note(shadow[j]), written
+        )
+        if kind:
+            return kind
     return 0
+
+
+@njit
+def lists_fault(shadow: Any, xs: Any, d_ys: Any, ys: Any, written: bool) -> int:
+    """The same for all arrays of another list."""
+    for k in range(len(ys)):
+        kind = array_fault(shadow, xs, len(xs), d_ys[k], ys[k], written)
+        if kind:
+            return kind
+    return 0
+
+
+# ---- lists that hold other arrays at exit than at entry ------------------------------------------------
+
+
+@njit
+def marks_at_exit(marks: Any, numbers: Any, length: int) -> Any:
+    """What identifies the arrays that a list holds."""
+    found = np.empty(length, np.int64)
+    for k in range(length):
+        found[k] = marks[numbers[k]][0]
+    return found
+
+
+@njit
+def set_marked(table: Any, marks: Any, shadows: Any) -> None:
+    """The shadows of arrays that are identified so."""
+    for k in range(len(shadows)):
+        table_set(table, marks[k], shadows[k])
+
+
+def put_shadows(shadow: Any, table: Any, first: int, arrays: Any) -> None:
+    """Make a list hold the shadows of `arrays`, which are identified by first, first + 1, ..."""
+    raise NotImplementedError
+
+
+@overload(put_shadows, strict=False)
+def _put_shadows(shadow: Any, table: Any, first: Any, arrays: Any) -> Any:
+    contiguous = shadow.dtype.layout == "C" and table.arrays.layout != "C"
+    as_held = as_contiguous if contiguous else _itself
+
+    def impl(shadow: Any, table: Any, first: Any, arrays: Any) -> None:
+        while len(shadow) > len(arrays):
+            shadow.pop()
+        held = len(shadow)
+        for k in range(len(arrays)):
+            array = as_held(table_get(table, first + k, arrays[k].shape))
+            if k < held:
+                shadow[k] = array
+            else:
+                shadow.append(array)
+
+    return impl
+
+
+@register_jitable
+def _itself(array: Any) -> Any:
+    return array
 
 
 # ---- zeros ---------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import Any
 from numba import types
 from numba.extending import overload
 
-from splitad.runtime.lists import LISTS, put_items
+from splitad.runtime.lists import LISTS, put_items, same_arrays
 
 
 def put_back(array: Any, contents: Any) -> None:
@@ -20,8 +20,11 @@ def _put_back(array: Any, contents: Any) -> Any:
     if isinstance(array, LISTS) and isinstance(array.dtype, types.Array):
 
         def impl(array: Any, contents: Any) -> None:
+            items, values = contents
+            if not same_arrays(array, items):
+                put_items(array, items)
             for k in range(len(array)):
-                put_back(array[k], contents[k])
+                put_back(array[k], values[k])
 
         return impl
     if isinstance(array, LISTS):

@@ -17,7 +17,7 @@ from splitad.testing.arguments import add, direction, vector
 from splitad.testing.case import Case
 from splitad.testing.copying import copy_args
 from splitad.testing.differences import Estimate, directional
-from splitad.testing.leaves import Path, Values, active_leaves, path_text, snapshot
+from splitad.testing.leaves import Path, Values, active_leaves, path_text, shared_scalars, snapshot
 
 RTOL = 1e-7
 RTOL_SINGLE = 3e-4  # differences in double precision
@@ -91,6 +91,7 @@ def compare(
     everything = direction(case.args, case.wanted, rng)
     if not everything:
         return Report()
+    cotangents = _summed(case, cotangents)
     rest = [{path: everything[path]} for path in everything] if len(everything) > 1 else []
     if len(rest) > _MOST_LEAVES:
         rest = [rest[k] for k in sorted(rng.choice(len(rest), _MOST_LEAVES, replace=False))]
@@ -129,6 +130,17 @@ def _point(problem: Problem, rtol: float | None) -> _Point:
     size = float(np.sum(np.abs(np.where(flat == 0, 0, flat * outputs)))) if flat.size else 0.0
     rounding = size * (1e-7 if default == RTOL_SINGLE_BOTH else 1e-15)
     return _Point(case, args, paths, flat, rounding, default if rtol is None else rtol, settled)
+
+
+def _summed(case: Case, cotangents: Values) -> Values:
+    """A struct given twice has two shadows, each with its own part of a scalar field's cotangent; but what
+    differences change is the one field."""
+    summed = dict(cotangents)
+    for paths in shared_scalars(case.args):
+        known = [path for path in paths if path in cotangents]
+        for path in known:
+            summed[path] = np.asarray(sum(cotangents[p] for p in known))
+    return summed
 
 
 def _along(cotangents: Values, along: Values) -> tuple[float, float]:

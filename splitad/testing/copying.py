@@ -30,22 +30,21 @@ def copy_args(args: tuple[Any, ...], *, widen: bool = False) -> tuple[Any, ...]:
 
 
 def arrays_in(value: Any) -> list[np.ndarray]:
-    """Every array reachable from a value."""
+    """Every array reachable from a value, as often as there are ways to it."""
     found: list[np.ndarray] = []
-    _collect(value, found.append, set())
+    _collect(value, found.append, frozenset())
     return found
 
 
-def _collect(value: Any, found: Callable[[np.ndarray], None], seen: set[int]) -> None:
+def _collect(value: Any, found: Callable[[np.ndarray], None], around: frozenset[int]) -> None:
     if isinstance(value, np.ndarray):
         found(value)
     elif isinstance(value, (tuple, list, List)):
         for item in value:
-            _collect(item, found, seen)
-    elif is_struct(value) and address(value) not in seen:
-        seen.add(address(value))
+            _collect(item, found, around)
+    elif is_struct(value) and address(value) not in around:
         for name in field_names(value):
-            _collect(get_field(value, name), found, seen)
+            _collect(get_field(value, name), found, around | {address(value)})
 
 
 def _byte_range(array: np.ndarray) -> tuple[int, int]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numba.typed import List
 
-from splitad.testing.structs import field_names, get_field, is_struct, set_field
+from splitad.testing.structs import address, field_names, get_field, is_struct, set_field
 
 Path = tuple[Any, ...]
 # Given a path and a leaf: the new scalar; for an array, whatever (it is changed in place).
@@ -81,6 +81,25 @@ def is_active(leaf: Any) -> bool:
 
 def active_leaves(value: Any, path: Path = ()) -> list[tuple[Path, Any]]:
     return [(where, leaf) for where, leaf in leaves(value, path) if is_active(leaf)]
+
+
+def shared_scalars(value: Any) -> list[list[Path]]:
+    """The paths to each scalar field of a struct that is reached in more than one way."""
+    found: dict[tuple[int, str], list[Path]] = {}
+
+    def visit(value: Any, path: Path) -> None:
+        if isinstance(value, (tuple, list, List)):
+            for position, item in enumerate(value):
+                visit(item, (*path, position))
+        elif is_struct(value):
+            for name in field_names(value):
+                field = get_field(value, name)
+                if isinstance(field, _SCALARS):
+                    found.setdefault((address(value), name), []).append((*path, name))
+                visit(field, (*path, name))
+
+    visit(value, ())
+    return [paths for paths in found.values() if len(paths) > 1]
 
 
 def snapshot(value: Any, path: Path = ()) -> Values:

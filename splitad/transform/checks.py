@@ -60,7 +60,7 @@ def _names(facts: Facts, leaves: list[ir.Leaf]) -> str:
     return "|".join([facts.fn.name, *(path_name(facts, leaf.path) for leaf in leaves)])
 
 
-def _is_made_of(dtype: types.Type, width: int) -> bool:
+def is_made_of(dtype: types.Type, width: int) -> bool:
     """Whether an array's elements are floats of that many bits, or complex numbers of such."""
     if isinstance(dtype, types.Record):
         return True
@@ -101,24 +101,28 @@ def write_argument_checks(facts: Facts, w: Writer) -> None:
     )
     rebound = _bits(leaf.var in facts.layout.entry for leaf in leaves)
     doubles, singles = (
-        _bits(_is_made_of(leaf.var.type.dtype, width) for leaf in leaves) for width in (64, 32)
+        _bits(is_made_of(leaf.var.type.dtype, width) for leaf in leaves) for width in (64, 32)
     )
     w.use("tape_release", tape_release)
     w.use("arguments_fault", faults.arguments_fault)
     first = facts.layout.notes[leaves[0].var]
     sets = f"{_bits(written)}, {fixed}, {rebound}, {doubles}, {singles}"
     w.line(f"code = arguments_fault(base + {first}, {len(leaves)}, {sets})")
-    names = repr(_names(facts, leaves))
     lo, hi = (faults.first_code(faults.OVERLAPPING + k) for k in (0, 1))
     with w.indented(f"if code != 0 and not {lo} <= code < {hi}:"):
         w.line("tape_release(tape)")
         _raise(w, _names(facts, leaves))
     if not facts.args_alias and len(leaves) > 1:
-        w.use("ArgumentsOverlap", faults.ArgumentsOverlap)
-        with w.indented("if code != 0:"):
-            w.use("store_at", store_at)
-            w.line(f"store_at(tape, {overlapping.USED}, {overlapping.MARK})")
-            w.line(f"raise ArgumentsOverlap({names})")
+        write_overlapping(facts, w, "code != 0")
+
+
+def write_overlapping(facts: Facts, w: Writer, test: str) -> None:
+    """Where the test holds, the pair for arguments that overlap takes over."""
+    w.use("ArgumentsOverlap", faults.ArgumentsOverlap)
+    w.use("store_at", store_at)
+    with w.indented(f"if {test}:"):
+        w.line(f"store_at(tape, {overlapping.USED}, {overlapping.MARK})")
+        w.line(f"raise ArgumentsOverlap({_names(facts, _arrays(facts))!r})")
 
 
 def write_shadow_checks(facts: Facts, w: Writer, path: Callable[..., str]) -> None:

@@ -28,7 +28,7 @@ from numba import types
 
 from splitad.analysis.activity import Activity
 from splitad.analysis.identity import Identity, Place
-from splitad.analysis.memory import is_array, kind_of
+from splitad.analysis.memory import changed_lists, is_array, kind_of
 from splitad.analysis.reverse import scratch_of
 from splitad.analysis.shapes import array_choices, known_shapes
 from splitad.errors import Loc, UnsupportedError
@@ -62,8 +62,10 @@ class _Pass:
         }
         self.shapes = known_shapes(fn)
         self.views = {s.out: s for s in walk(fn.body) if isinstance(s, ir.View)}
+        # lists that the caller has a shadow of, and that hold other arrays in the end
+        self.listed = {each.kind for each in changed_lists(fn) if each.param in wanted}
         self.needed, self.by_place = self._sources()
-        self.listed = {
+        self.listed |= {
             kind_of(s) for s in walk(fn.body) if isinstance(s, ir.Deref) and self._chosen(s.outs[0])
         }
         self.count = 3 if self.by_place else 1
@@ -84,6 +86,9 @@ class _Pass:
             # one field was rebound: which array each field held at entry is then found by identity
             for leaf in fields:
                 found |= {leaf.exit, leaf.var}
+        for stmt in walk(self.fn.body):
+            if isinstance(stmt, ir.Refer) and kind_of(stmt) in self.listed:
+                found.add(stmt.array)
         choices = list(_choices(self.fn))
         by_place, size = False, -1
         while size != len(found):

@@ -56,6 +56,10 @@ def _joined(facts: Facts) -> tuple[ir.Leaf, ...]:
     )
 
 
+def are_joined(facts: Facts) -> bool:
+    return bool(_joined(facts))
+
+
 def enter(facts: Facts, w: Writer, path: PathText, shadow: Name) -> tuple[ir.Leaf, ...]:
     """Make them, with the contents of those that the caller gave; which they are."""
     leaves = _joined(facts)

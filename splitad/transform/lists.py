@@ -15,6 +15,12 @@ what identifies it, which goes on the tape where the array is taken out of the l
     listed_1 = [(nothing)]; listed_1_marks = [(0, )]
     ref = refer(listed_1, listed_1_marks, u, (id_u, ))
     item = listed_1[ref]; (id_item, ) = listed_1_marks[ref]
+
+A list of arrays among the arguments may hold other arrays at exit than at entry; its shadow runs backwards:
+
+    xs_at_entry = typed_copy(xs)                      set_marked(shadows, marks, d_xs)      those at exit
+    ...                                               ...
+    (marks_at_exit(...) is kept)                      put_shadows(d_xs, shadows, first, xs_at_entry)
 """
 
 from __future__ import annotations
@@ -24,16 +30,17 @@ from collections.abc import Iterator
 from numba import types
 
 from splitad.analysis.activity import is_differentiable
-from splitad.analysis.memory import is_array, kind_of, list_root
+from splitad.analysis.memory import changed_lists, is_array, kind_of, list_root
 from splitad.codegen.python import operand, zero
 from splitad.codegen.writer import Writer, identifier
 from splitad.errors import AliasingError, ShadowError, UnsupportedError
 from splitad.ir import nodes as ir
 from splitad.ir.walk import outs, walk
 from splitad.rules.spelling import unique_number
+from splitad.runtime import faults
 from splitad.runtime import lists as runtime
 from splitad.tape.ops import column, tape_release
-from splitad.transform import checks
+from splitad.transform import checks, joined
 from splitad.transform.facts import Facts, activity_of, path_name
 from splitad.transform.operands import typed
 from splitad.transform.shadows import shadow_name, table_name
@@ -60,7 +67,9 @@ def duplicated_arrays(fn: ir.Function, activities: tuple[str, ...]) -> tuple[ir.
 
 
 def is_written(facts: Facts, each: ir.ListArg) -> bool:
-    """Whether f may change the list, or an array in it."""
+    """Whether f may change the list, or write an array in it."""
+    if each in changed_lists(facts.fn):
+        return True
     if each.kind is not None:
         memory = facts.active.memory
         root = list_root(each.param, facts.args_alias)
@@ -150,7 +159,8 @@ def _write(w: Writer, stmt: Statement) -> None:
         w.use("list_items", runtime.list_items)
         w.line(f"{identifier(stmt.out.name)} = list_items({operand(w, stmt.obj)})")
         return
-    args = [operand(w, a) for a in stmt.args]
+    item = stmt.obj.type.dtype
+    args = [typed(w, a, item) if is_array(a) else operand(w, a) for a in stmt.args]
     owner = operand(w, stmt.obj)
     if stmt.kind == "set":
         w.line(f"{owner}[{args[0]}] = {args[1]}")
@@ -159,26 +169,17 @@ def _write(w: Writer, stmt: Statement) -> None:
 
 
 def write_argument_checks(facts: Facts, w: Writer) -> None:
-    """One list given twice, and changed, would not be changed in the other's array."""
-    for each, other in _pairs(tuple(each for each in facts.fn.lists if each.kind is None)):
-        if is_written(facts, each) or is_written(facts, other):
-            w.use("list_id", runtime.list_id)
-            w.use("PlainAliasingError", AliasingError)
-            w.use("tape_release", tape_release)
-            same = f"list_id({_param(each)}) == list_id({_param(other)})"
-            with w.indented(f"if {same}:"):
-                w.line("tape_release(tape)")
-                reason = (
-                    f"'{other.param.name}' and '{each.param.name}' of {facts.fn.name} are the same "
-                    "list, and it is changed"
-                )
-                w.line(f"raise PlainAliasingError({reason!r})")
-
+    """Which lists and arrays in them may not be the same; and what the caller's lists hold at entry."""
+    _same_list(facts, w)
     _check_arrays(facts, w)
+    for each in _changed(facts):
+        w.use("typed_copy", runtime.typed_copy)
+        w.line(f"{_at_entry(each)} = typed_copy({_param(each)})")
 
 
 def _check_arrays(facts: Facts, w: Writer) -> None:
-    """Arrays in lists that overlap others, where one of them is written."""
+    """Arrays in lists that overlap others, where one of them is written: the text for arguments that overlap
+    (runtime/overlapping.py) is right for them, unless one of them has no shadow of the caller's."""
     found = [each for each in facts.fn.lists if each.kind is not None]
     written = {each.param: is_written(facts, each) for each in found}
     roots = {list_root(each.param, facts.args_alias) for each in found}
@@ -190,30 +191,148 @@ def _check_arrays(facts: Facts, w: Writer) -> None:
                 facts.fn.loc,
                 "Assign a copy of it (x.copy()).",
             )
+    _check_changed(facts)
 
-    def refuse(test: str, what: str) -> None:
+    def refuse(test: str, reason: str) -> None:
         w.use("PlainAliasingError", AliasingError)
         w.use("tape_release", tape_release)
         with w.indented(f"if {test}:"):
             w.line("tape_release(tape)")
-            reason = f"{what} of {facts.fn.name} overlap in memory and are changed"
             w.line(f"raise PlainAliasingError({reason!r})")
 
+    def overlapping(test: str, what: str, why: str) -> None:
+        """why: what speaks against the text for arguments that overlap, or ""."""
+        if not facts.args_alias:
+            checks.write_overlapping(facts, w, test)
+        elif why:
+            refuse(test, f"{what} of {facts.fn.name} overlap in memory and are changed, {why}")
+
     for k, each in enumerate(found):
-        name = each.param.name
+        assert each.kind is not None
+        name, why = each.param.name, _only_apart(facts, each)
         if written[each.param]:
             w.use("overlaps_itself", runtime.overlaps_itself)
-            refuse(f"overlaps_itself({_param(each)})", f"arrays in the list '{name}'")
+            w.use("meets_itself", runtime.meets_itself)
+            reason = (
+                f"an array in the list '{name}' of {facts.fn.name} overlaps itself and is written"
+            )
+            refuse(f"overlaps_itself({_param(each)})", reason)
+            overlapping(f"meets_itself({_param(each)})", f"arrays in the list '{name}'", why)
         for other in found[:k]:
+            assert other.kind is not None
             if written[each.param] or written[other.param]:
                 w.use("meets_list", runtime.meets_list)
                 test = f"meets_list({_param(each)}, {_param(other)})"
-                refuse(test, f"arrays in the lists '{other.param.name}' and '{name}'")
+                what = f"arrays in the lists '{other.param.name}' and '{name}'"
+                overlapping(
+                    test, what, why or _only_apart(facts, other) or _unlike(each.kind, other.kind)
+                )
         for leaf in facts.fn.leaves:
             if is_array(leaf.var) and (written[each.param] or checks.is_written(facts, leaf)):
                 w.use("meets_array", runtime.meets_array)
                 test = f"meets_array({_param(each)}, {identifier(leaf.var.name)})"
-                refuse(test, f"'{path_name(facts, leaf.path)}' and an array in '{name}'")
+                what = f"'{path_name(facts, leaf.path)}' and an array in '{name}'"
+                against = why or _leaf_only_apart(facts, leaf) or _unlike(each.kind, leaf.var.type)
+                overlapping(test, what, against)
+
+
+_NOT_CONST = "which needs both to be Duplicated"
+
+
+def _only_apart(facts: Facts, each: ir.ListArg) -> str:
+    """Why arrays of a list argument must not overlap others, where any of these is written; or ""."""
+    assert each.kind is not None
+    if not is_differentiable(each.kind):
+        return ""
+    if facts.activities[each.position] != "duplicated":
+        return _NOT_CONST
+    if each in changed_lists(facts.fn):
+        return "while the list is given other arrays: copy one of them before the call"
+    return ""
+
+
+def _leaf_only_apart(facts: Facts, leaf: ir.Leaf) -> str:
+    if not is_differentiable(leaf.var.type):
+        return ""
+    if activity_of(facts, leaf) != "duplicated" or joined.are_joined(facts):
+        return _NOT_CONST
+    if leaf.exit != leaf.var:
+        return "while the field is assigned: copy one of them before the call"
+    return ""
+
+
+def _unlike(kind: types.Array, other: types.Array) -> str:
+    if any(
+        checks.is_made_of(kind.dtype, n) and checks.is_made_of(other.dtype, n) for n in (32, 64)
+    ):
+        return ""
+    if kind.dtype == other.dtype:
+        return ""
+    return "but their elements are of different types"
+
+
+def _check_changed(facts: Facts) -> None:
+    """What may be in the caller's list in the end must have a shadow there, and no other one."""
+    kinds = {each.kind for each in _changed(facts)}
+    if not kinds:
+        return
+    for kind in kinds:
+        if kind is not None and kind.layout == "F" and kind.ndim > 1:
+            raise UnsupportedError(
+                "the items of a list of arrays in Fortran order are replaced",
+                facts.fn.loc,
+                "Use arrays in C order.",
+            )
+    memory = facts.active.memory
+    for stmt in walk(facts.fn.body):
+        if not (isinstance(stmt, ir.Refer) and kind_of(stmt) in kinds):
+            continue
+        roots = memory.base_roots(stmt.array)
+        for leaf in facts.fn.leaves:
+            if not (is_array(leaf.var) and memory.base_roots(leaf.var) & roots):
+                continue
+            name = path_name(facts, leaf.path)
+            if activity_of(facts, leaf) != "duplicated" and facts.active(leaf.var):
+                raise UnsupportedError(
+                    f"'{name}', which is Const, is put into a list that is an argument",
+                    stmt.loc,
+                    f"Make '{name}' Duplicated, or put a copy of it into the list (x.copy()).",
+                )
+            if leaf.exit != leaf.var:
+                raise UnsupportedError(
+                    f"'{name}', which is assigned too, is put into a list that is an argument",
+                    stmt.loc,
+                    "Put a copy of it into the list (x.copy()).",
+                )
+
+
+def _changed(facts: Facts) -> list[ir.ListArg]:
+    """The lists that have a shadow of the caller's, and hold other arrays in the end."""
+    changed = changed_lists(facts.fn)
+    mine = duplicated_arrays(facts.fn, facts.activities)
+    return [each for each in mine if each in changed]
+
+
+def _same_list(facts: Facts, w: Writer) -> None:
+    """One list given twice, and changed, would not be changed in the other's array."""
+    changed = changed_lists(facts.fn)
+    for each, other in _pairs(facts.fn.lists):
+        if each.kind is None:
+            written = is_written(facts, each) or is_written(facts, other)
+        else:
+            written = each in changed or other in changed
+        if written:
+            w.use("list_id", runtime.list_id)
+            w.use("PlainAliasingError", AliasingError)
+            w.use("tape_release", tape_release)
+            same = f"list_id({_param(each)}) == list_id({_param(other)})"
+            with w.indented(f"if {same}:"):
+                w.line("tape_release(tape)")
+                reason = (
+                    f"'{other.param.name}' and '{each.param.name}' of {facts.fn.name} are the same "
+                    "list, and it is changed: pass it once, or a copy"
+                )
+                w.line(f"raise PlainAliasingError({reason!r})")
 
 
 def write_notes(facts: Facts, w: Writer) -> None:
@@ -231,6 +350,12 @@ def held(facts: Facts, w: Writer) -> list[str]:
     for each in duplicated_arrays(facts.fn, facts.activities):
         w.use("typed_copy", runtime.typed_copy)
         kept.append(f"typed_copy({_param(each)})")
+    for each in _changed(facts):
+        w.use("marks_at_exit", runtime.marks_at_exit)
+        assert each.kind is not None
+        marks, numbers = _collection(each.kind) + "_marks", operand(w, each.exit)
+        kept.append(_at_entry(each))
+        kept.append(f"marks_at_exit({marks}, {numbers}, {operand(w, each.length)})")
     return kept
 
 
@@ -269,27 +394,42 @@ def write_shadow_checks(facts: Facts, w: Writer) -> None:
 
 
 def _check_shadow_arrays(facts: Facts, w: Writer) -> None:
-    """The arrays in a list's shadow: their shapes, and what they may not overlap."""
+    """The arrays in a list's shadow: their shapes, and that they overlap as the primals do."""
     mine = duplicated_arrays(facts.fn, facts.activities)
+    changed = _changed(facts)
     leaves = [leaf for leaf in facts.fn.leaves if leaf.var in facts.layout.notes]
 
     def refuse(test: str, reason: str) -> None:
         with w.indented(f"if {test}:"):
             w.line(f"raise PlainShadowError({reason!r})")
 
-    for position, each in enumerate(mine):
-        w.use("shadow_fault", runtime.shadow_fault)
-        w.use("meets_list", runtime.meets_list)
-        w.use("meets_array", runtime.meets_array)
-        shadow, name = _shadow(each), each.param.name
-        own = _held(facts, position)
+    def like_primals(call: str, what: str, where: str) -> None:
+        w.use("PlainAliasingError", AliasingError)
+        w.line(f"kind = {call}")
+        with w.indented(f"if kind == {faults.SEPARATE}:"):
+            reason = (
+                f"{where} overlapped in memory, so their shadows must overlap at the same byte offsets: "
+                "make_zero() gives such shadows"
+            )
+            w.line(f"raise PlainAliasingError({reason!r})")
         refuse(
-            f"shadow_fault({shadow}, {own}) == {runtime.WRONG_SHAPE}",
-            f"an array in the shadow of '{name}' has another shape than the one in '{name}' had",
+            f"kind == {faults.TOUCHING}",
+            f"{what} overlap in memory, but {where} did not, or not at the same byte offsets",
+        )
+
+    for position, each in enumerate(mine):
+        for used in ("shadow_fault", "lists_fault", "array_fault", "meets_list", "meets_array"):
+            w.use(used, getattr(runtime, used))
+        shadow, name = _shadow(each), each.param.name
+        own, again = _held(facts, position), facts.args_alias or each in changed
+        like_primals(
+            f"shadow_fault({shadow}, {own}, {again or is_written(facts, each)})",
+            f"arrays in the shadow of '{name}'",
+            f"those in '{name}'",
         )
         refuse(
-            f"shadow_fault({shadow}, {own}) == {runtime.TOUCHING}",
-            f"arrays in the shadow of '{name}' overlap in memory, but those in '{name}' did not",
+            f"kind == {faults.WRONG_SHAPE}",
+            f"an array in the shadow of '{name}' has another shape than the one in '{name}' had",
         )
         for k, other in enumerate(mine):
             there, named = _held(facts, k), other.param.name
@@ -298,10 +438,11 @@ def _check_shadow_arrays(facts: Facts, w: Writer) -> None:
                 f"an array in the shadow of '{name}' overlaps one in '{named}' in memory",
             )
             if k < position:
-                refuse(
-                    f"meets_list({shadow}, {_shadow(other)}) and not meets_list({own}, {there})",
-                    f"the shadows of '{named}' and '{name}' overlap, but '{named}' and '{name}' "
-                    "did not",
+                written = again or other in changed
+                like_primals(
+                    f"lists_fault({shadow}, {own}, {_shadow(other)}, {there}, {written})",
+                    f"the shadows of '{named}' and '{name}'",
+                    f"arrays in '{named}' and '{name}'",
                 )
         for k, leaf in enumerate(leaves):
             primal, named = f"refs[1][{k}]", path_name(facts, leaf.path)
@@ -315,10 +456,10 @@ def _check_shadow_arrays(facts: Facts, w: Writer) -> None:
                     f"meets_array({own}, {text})",
                     f"the shadow of '{named}' overlaps an array in '{name}' in memory",
                 )
-                refuse(
-                    f"meets_array({shadow}, {text}) and not meets_array({own}, {primal})",
-                    f"the shadows of '{named}' and '{name}' overlap, but '{named}' and the arrays in "
-                    f"'{name}' did not",
+                like_primals(
+                    f"array_fault({shadow}, {own}, len({own}), {text}, {primal}, {again})",
+                    f"the shadows of '{named}' and '{name}'",
+                    f"'{named}' and an array in '{name}'",
                 )
 
 
@@ -331,16 +472,29 @@ def path_text(facts: Facts, leaf: ir.Leaf) -> str:
 
 def bind(facts: Facts, w: Writer, tables: dict[str, types.Array]) -> None:
     """The shadows of the arrays in lists are found in the tables, as those of other arrays are."""
-    made = {
-        s.obj: s for s in facts.fn.body.stmts if isinstance(s, ir.ListArrays) and len(s.outs) > 1
-    }
+    made, changed = _identified(facts), _changed(facts)
     for each in duplicated_arrays(facts.fn, facts.activities):
         assert each.kind is not None
         table = table_name(ir.Var("", each.kind))
-        if each.param in made and table in tables:
+        if each in changed:
+            w.use("set_marked", runtime.set_marked)
+            marks = _held_of_changed(facts, changed.index(each))[1]
+            w.line(f"set_marked({table}, {marks}, {_shadow(each)})")
+        elif each.param in made and table in tables:
             w.use("set_shadows", runtime.set_shadows)
-            first = operand(w, made[each.param].outs[1])
-            w.line(f"set_shadows({table}, {first}, {_shadow(each)})")
+            w.line(f"set_shadows({table}, {_first(facts, w, each)}, {_shadow(each)})")
+
+
+def _identified(facts: Facts) -> dict[ir.Var, ir.ListArrays]:
+    """By the argument, where its arrays are identified."""
+    return {
+        s.obj: s for s in facts.fn.body.stmts if isinstance(s, ir.ListArrays) and len(s.outs) > 1
+    }
+
+
+def _first(facts: Facts, w: Writer, each: ir.ListArg) -> str:
+    """What identifies the first of its arrays at entry."""
+    return operand(w, _identified(facts)[each.param].outs[1])
 
 
 def seed(facts: Facts, w: Writer) -> None:
@@ -357,6 +511,11 @@ def hand_back(facts: Facts, w: Writer) -> None:
         name = "put_items" if is_written(facts, each) else "add_items"
         w.use(name, getattr(runtime, name))
         w.line(f"{name}({_shadow(each)}, {shadow_name(each.var)})")
+    for k, each in enumerate(_changed(facts)):
+        assert each.kind is not None
+        w.use("put_shadows", runtime.put_shadows)
+        table, arrays = table_name(ir.Var("", each.kind)), _held_of_changed(facts, k)[0]
+        w.line(f"put_shadows({_shadow(each)}, {table}, {_first(facts, w, each)}, {arrays})")
 
 
 def zeros(facts: Facts, w: Writer, position: int) -> str | None:
@@ -401,6 +560,17 @@ def _kept(facts: Facts) -> list[ir.ListArg]:
 def _held(facts: Facts, k: int) -> str:
     """The copy of list of arrays number k that the pullback keeps."""
     return f"refs[1][{len(facts.layout.notes) + len(_kept(facts)) + k}]"
+
+
+def _held_of_changed(facts: Facts, k: int) -> tuple[str, str]:
+    """Of changed list number k: its arrays at entry, and what identifies those at exit."""
+    first = len(facts.layout.notes) + len(_kept(facts))
+    first += len(duplicated_arrays(facts.fn, facts.activities)) + 2 * k
+    return f"refs[1][{first}]", f"refs[1][{first + 1}]"
+
+
+def _at_entry(each: ir.ListArg) -> str:
+    return identifier(each.param.name) + "_at_entry"
 
 
 def _param(each: ir.ListArg) -> str:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from numba import types
 
-from splitad.analysis.memory import is_array
+from splitad.analysis.memory import changed_lists, is_array
 from splitad.analysis.scopes import Scope
 from splitad.codegen.python import (
     access,
@@ -151,6 +151,10 @@ class Shadows:
         for array in self.shadowed:
             if array in identity.id or (array in identity.leaf_ids and array in identity.dims):
                 _widen(found, array)
+        for each in changed_lists(self.fn):
+            assert each.kind is not None
+            if self.facts.activities[each.position] == "duplicated":
+                _widen(found, ir.Var("", each.kind))
         for leaf in self.fn.leaves:
             if self._has_shadow(leaf) and table_name(leaf.var) in found:
                 _widen(found, leaf.var)

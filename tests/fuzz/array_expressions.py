@@ -17,6 +17,8 @@ def view(s: Scope, name: Name) -> tuple[str, Shape]:
             return f"{name.text}.reshape(2, 2)", (2, 2)
         text, size = slice_(s, name.shape[0])
         return f"{name.text}[{text}]", (size,)
+    if len(name.shape) == 3:
+        return _view_of_cube(s, name)
     kind = s.rng.randrange(9)
     rows, columns = name.shape
     if kind == 0:
@@ -36,6 +38,26 @@ def view(s: Scope, name: Name) -> tuple[str, Shape]:
     if kind == 7:
         return f"{name.text}[{first}]", (n, columns)
     return f"{name.text}[{first}, {second}]", (n, m)
+
+
+def _view_of_cube(s: Scope, name: Name) -> tuple[str, Shape]:
+    planes, rows, columns = name.shape
+    kind = s.rng.randrange(7)
+    if kind == 0:
+        return f"{name.text}.T", (columns, rows, planes)
+    if kind == 1:
+        return f"{name.text}[{index(s, planes)}]", (rows, columns)
+    if kind == 2:
+        return f"{name.text}[:, {index(s, rows)}]", (planes, columns)
+    if kind == 3:
+        return f"{name.text}[..., {index(s, columns)}]", (planes, rows)
+    if kind == 4:
+        return f"{name.text}[{index(s, planes)}, {index(s, rows)}]", (columns,)
+    first, n = slice_(s, planes)
+    second, m = slice_(s, columns)
+    if kind == 5:
+        return f"{name.text}[{first}, {index(s, rows)}, {second}]", (n, m)
+    return f"{name.text}[{first}, :, {second}]", (n, rows, m)
 
 
 def vector(s: Scope, name: Name) -> str:
@@ -189,6 +211,8 @@ def fresh_array(s: Scope, shape: Shape) -> str:
     a = array(s, shape, 1)
     if kind == 1 and len(shape) == 1:
         return f"h_new({a}, {floating(s, 1)})"
+    if kind == 2 and len(shape) == 1 and s.chance(0.2):
+        return f"h_half({a}, {integer(s)} % 3)"
     if kind == 2 and len(shape) == 1 and shape[0] > 2:
         return f"h_smooth({a}, {integer(s)} % 3, {floating(s, 0)})"
-    return f"({a} * 1.0).copy()" if len(shape) == 2 or kind == 3 else f"({a} + {floating(s, 1)})"
+    return f"({a} * 1.0).copy()" if len(shape) > 1 or kind == 3 else f"({a} + {floating(s, 1)})"

@@ -57,6 +57,8 @@ def _rare(s: Scope, a: str, b: str) -> str:
     arrays = [v for v in all_arrays(s) if len(v.shape) == 1 and v.shape[0] > 1]
     if kind == 7 and arrays and s.chance(0.3):
         return f"h_walk({s.pick(arrays).text}, {integer(s)} % 3)"
+    if kind == 7 and s.names("s") and s.chance(0.3):
+        return f"h_count({s.pick(s.names('s')).text}, {integer(s)} % 3)"
     if kind == 8 and s.chance(0.3):
         return f"h_deep({a}, {integer(s)} % 3)"
     if kind == 9:
@@ -133,6 +135,8 @@ def _reduction(s: Scope, depth: int) -> str | None:
     if kind < 3:
         if len(chosen.shape) == 2:
             return f"h_sum2({chosen.text})"
+        if len(chosen.shape) == 3:
+            return f"h_sum3({chosen.text})"
         return f"0.5 * h_sum({s.pick([vector(s, chosen), dynamic_slice(s, chosen)])})"
     if kind == 3 and len(chosen.shape) == 1:
         return s.pick(

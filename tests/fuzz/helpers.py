@@ -82,6 +82,23 @@ def h_sum2(x):
 
 
 @njit
+def h_sum3(x):
+    s = 0.0
+    for plane in x:
+        s = 0.7 * s + 0.4 * h_sum2(plane)
+    return s
+
+
+@njit
+def h_half(x, n):
+    if n <= 0:
+        return x * 0.5
+    y = h_half(x, n - 1)
+    y[n % x.size] += 0.3 * math.sin(x[0])
+    return y
+
+
+@njit
 def h_fill(x, a):
     for i in range(x.size):
         x[i] = 0.6 * x[i] * math.cos(a) + 0.3 * x[-1 - i]

@@ -15,6 +15,7 @@ from typing import Any
 
 import numba
 import numpy as np
+from numba.typed import List
 
 import splitad as ad
 from splitad.errors import AliasingError, NoRuleError, NotDifferentiableError, UnsupportedError
@@ -212,7 +213,7 @@ def _activities(args: tuple[Any, ...], const: tuple[int, ...]) -> tuple[Any, ...
 def _activity(arg: Any) -> Any:
     if isinstance(arg, np.ndarray):
         return ad.Duplicated if arg.dtype.kind in "fc" else ad.Const
-    if hasattr(arg, "_numba_type_"):
+    if hasattr(arg, "_numba_type_") or isinstance(arg, (list, List)):
         return ad.Duplicated
     if isinstance(arg, tuple):
         return ad.Duplicated if any(_activity(item) is ad.Duplicated for item in arg) else ad.Active

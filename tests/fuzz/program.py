@@ -42,6 +42,8 @@ def program(seed: int) -> str:
     split, jit, extra = _options(s, len(makers), overlap)
     used = sorted(set(HELPERS.findall("\n".join(body))))
     imports = ["import math", "", "import numpy as np"]
+    if "List(" in "\n".join(body):
+        imports.append("from numba.typed import List")
     if "prange" in "\n".join(body):
         imports.append("from numba import prange")
     if "GLOBAL" in "\n".join(body):
@@ -117,13 +119,14 @@ def _arguments(s: Scope) -> tuple[list[str], list[str], tuple[int, ...], list[st
         add(Name("s", "s", (SIZE,)), "s")
         overlap = overlap or shared
         if s.chance(0.2):
-            second = s.rng.randrange(4)
-            overlap = overlap or second < 2
+            second = s.rng.randrange(5)
+            overlap = overlap or second < 3
             add(
                 Name("r", "s", (SIZE,)),
                 [
                     f"State({VECTOR}, s.h, 0.3)",
                     f"State(s.g, {VECTOR}, 0.3)",
+                    "s",
                     *[f"State({VECTOR}, {VECTOR}, 0.3)"] * 2,
                 ][second],
             )
@@ -147,6 +150,22 @@ def _arguments(s: Scope) -> tuple[list[str], list[str], tuple[int, ...], list[st
             )
     if s.chance(0.07):
         add(Name("o", "a", (0,)), "np.zeros(0)")
+    if s.chance(0.1):
+        shape = s.pick([(2, 3, 2), (3, 1, 4)])
+        cube = f"rng.uniform(-1.2, 1.2, {shape})"
+        order = s.pick(["", "", "[:, ::-1]"])
+        add(Name("d", "a", shape, contiguous=not order), cube + order)
+    if s.chance(0.08):
+        size = s.rng.randrange(1, 4)
+        items = ", ".join([NUMBER] * size)
+        add(Name("l", "l", bound=size), s.pick([f"List([{items}])", f"[{items}]"]))
+    if s.chance(0.08):
+        size = s.rng.randrange(1, 4)
+        items = [VECTOR] * size
+        if s.chance(0.15):
+            items[s.rng.randrange(size)] = s.pick(["x", "x[::1]"])
+            overlap = True
+        add(Name("la", "la", (SIZE,), bound=size, frozen=True), f"List([{', '.join(items)}])")
     arrays = [k for k, name in enumerate(names) if name.kind in "as"]
     const: tuple[int, ...] = ()
     if s.chance(0.2):

@@ -417,7 +417,7 @@ def _array_list(s: Scope) -> bool:
     names = s.names("la")
     if names and s.chance(0.75):
         items = s.pick(names)
-        kind = s.rng.randrange(5)
+        kind = 3 if items.frozen else s.rng.randrange(5)
         held = [v.text for v in s.names("a", items.shape) if v.contiguous and v.dtype == "f8"]
         value = s.pick(held) if held and s.chance(0.5) else fresh_array(s, items.shape)
         if kind < 2:
