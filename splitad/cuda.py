@@ -354,7 +354,7 @@ def kernel_types(
         return type
 
     given = spec.given
-    tape = tuple(types.Array(spec.slots.used[name], 2, "C") for name in sorted(spec.slots.used))
+    tape = tuple(spec.slots.used[name] for name in sorted(spec.slots.used))
     word = (types.int64, types.Array(types.int64, 1, "C"))
     back = [
         *(of(path) for path in given.kept),

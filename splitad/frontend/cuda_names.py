@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -20,6 +21,7 @@ from types import ModuleType
 from typing import Any
 
 import numba
+import numpy as np
 
 from splitad.errors import Loc, UnsupportedError
 from splitad.frontend.normal import NormalFunction, lookup, remember
@@ -95,6 +97,8 @@ class _Replace(ast.NodeTransformer):
         if path is not None:
             return self.stand_in(node, path)
         value = self.value(node)
+        if value is math.fmod:  # the CPU's Numba does not know it
+            return self.helper(node, "cuda_fmod", np.fmod)
         if is_cuda_function(value):
             return self.helper(
                 node, "cuda_" + value.py_func.__name__, device_function(value, self.read)

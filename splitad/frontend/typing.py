@@ -26,6 +26,7 @@ from numba.core.targetconfig import ConfigStack
 from numba.core.typed_passes import NopythonTypeInference
 
 from splitad.errors import InternalError, SplitadError, UnsupportedError
+from splitad.frontend.cuda_names import is_cuda_function
 from splitad.frontend.normal import NormalFunction, is_temp
 from splitad.frontend.render import execute, render
 
@@ -278,12 +279,13 @@ def _explain(
     """
     name = normal.pyfunc.__name__
     own: Any = normal.pyfunc.__globals__.get(name)
-    if getattr(own, "py_func", None) is not normal.pyfunc:
-        own = numba.njit(normal.pyfunc, locals=dict(normal.locals))
-    try:
-        own.compile(argtypes)
-    except Exception as plain:
-        return plain
+    if not is_cuda_function(own):
+        if getattr(own, "py_func", None) is not normal.pyfunc:
+            own = numba.njit(normal.pyfunc, locals=dict(normal.locals))
+        try:
+            own.compile(argtypes)
+        except Exception as plain:
+            return plain
     loc = getattr(error, "loc", None)
     stmt = stmts.get(loc.line) if loc is not None and loc.filename == filename else None
     where = normal.loc if stmt is None else normal.loc_of(stmt)

@@ -186,10 +186,14 @@ def add_sum(to: Any, x: Any, stream: Any = 0) -> None:
     _kernel("add_sum", lines)[1, 1 if SIMULATED else 256, stream](to, x)
 
 
-def as_type(memory: Any, type: types.Type, columns: int) -> Any:
-    """Memory, an array of bytes, as rows of that many values of a type."""
-    dtype = np.bool_ if isinstance(type, types.Boolean) else np.dtype(str(type))
-    return memory.view(dtype).reshape((memory.size // np.dtype(dtype).itemsize // columns, columns))
+def as_type(memory: Any, type: types.Array, columns: int) -> Any:
+    """Memory, an array of bytes, as rows of that many values; of three dimensions, as rows of that many cells
+    of 8 bytes, each of one or several values."""
+    dtype = np.dtype(np.bool_ if isinstance(type.dtype, types.Boolean) else str(type.dtype))
+    shape: tuple[int, ...] = (memory.size // dtype.itemsize // columns, columns)
+    if type.ndim == 3:
+        shape = (memory.size // 8 // columns, columns, 8 // dtype.itemsize)
+    return memory.view(dtype).reshape(shape)
 
 
 def read(x: Any, stream: Any = 0) -> np.ndarray:

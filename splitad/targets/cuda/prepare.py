@@ -31,25 +31,26 @@ _MATH = (
     "tanh trunc"
 ).split()
 _BUILTIN = (abs, min, max, pow, bool, round)
-# NumPy's functions of scalars, as CUDA has them
+# NumPy's functions of scalars that Numba's CUDA does not have
 _AS: dict[Fn, Fn] = {
-    **{
-        getattr(np, name): getattr(math, name)
-        for name in _MATH
-        if hasattr(np, name) and name not in ("ceil", "floor", "trunc", "pow")
-    },
-    np.arccos: math.acos, np.arcsin: math.asin, np.arctan: math.atan, np.arctan2: math.atan2,
-    np.arccosh: math.acosh, np.arcsinh: math.asinh, np.arctanh: math.atanh,
+    np.exp: math.exp, np.expm1: math.expm1, np.log1p: math.log1p, np.sqrt: math.sqrt,
+    np.copysign: math.copysign, np.fmod: math.fmod, np.absolute: abs, np.fabs: math.fabs, operator.abs: abs,
     np.add: operator.add, np.subtract: operator.sub, np.multiply: operator.mul,
     np.negative: operator.neg, np.positive: operator.pos, np.power: operator.pow,
-    np.absolute: abs, np.fabs: math.fabs, operator.abs: abs,
 }  # fmt: skip
+# and those that it has
+_NUMPY = (
+    np.sin, np.cos, np.tan, np.arcsin, np.arccos, np.arctan, np.arctan2, np.hypot, np.sinh, np.cosh, np.tanh,
+    np.arcsinh, np.arccosh, np.arctanh, np.log, np.log2, np.log10, np.maximum, np.minimum, np.fmax, np.fmin,
+    np.deg2rad, np.rad2deg, np.radians, np.degrees,
+)  # fmt: skip
 SIZES = (*GRIDSIZE, *BLOCK_DIM, *GRID_DIM)
 _OWN = (ops.fdiv, ops.select, ops.trip_count, ops.at_most)
 _KNOWN = {
     *(getattr(math, name) for name in _MATH if hasattr(math, name)),
     *_BUILTIN,
     *_OWN,
+    *_NUMPY,
 }
 
 

@@ -352,3 +352,151 @@ def local_in_loop(x, c, n):
         a[0, 1] = c[k]
         a[1, 0] = a[0, 0] * a[0, 1]
         x[i] = a[1, 0] + a[0, 0] * a[1, 0]
+
+
+# ---- control flow and functions ------------------------------------------------------------------------
+
+
+@case((2, 8), lambda g: (g.random(N), g.integers(0, 4, N), g.random(N), N), adds=0)
+@cuda.jit
+def branches(x, m, y, n):
+    i = cuda.grid(1)
+    if i < n:
+        if m[i] % 2 == 0:
+            for k in range(m[i]):
+                if k == 1:
+                    continue
+                y[i] = y[i] * x[i] + k
+        else:
+            for k in range(3):
+                if x[i] * (k + 1) > 1.4:
+                    y[i] += x[i]
+                    break
+                x[i] = x[i] + 0.1 * y[i]
+            else:
+                y[i] *= x[i]
+        for a in range(m[i], -1, -2):
+            for b in range(a):
+                x[i] = x[i] * 0.9 + 0.1 * y[i] * b
+
+
+@cuda.jit(device=True)
+def root(a):
+    if a < 0.0:
+        return 0.0
+    v = a + 0.5
+    for _ in range(20):
+        w = 0.5 * (v + a / v)
+        if abs(w - v) < 1e-3:
+            return w
+        v = w
+    return v
+
+
+@cuda.jit(device=True)
+def fill(a, x, i):
+    for k in range(a.shape[0]):
+        a[k] = root(x[i] + k)
+
+
+@case((2, 8), lambda g: (g.random(N), g.random(N), N), adds=0)
+@cuda.jit
+def device_loops(x, y, n):
+    i = cuda.grid(1)
+    if i >= n:
+        return
+    a = cuda.local.array(6, float64)
+    fill(a, x, i)
+    half = a[3:]
+    k = (i * 7 + 3) % 5
+    a[k] *= half[i % 3]
+    s = 0.0
+    for v in a:
+        s += v * v
+    y[i] = y[i] * s - half[0]
+
+
+@case((2, 8), lambda g: (g.random(16), np.zeros(16)))
+@cuda.jit
+def prefix_sum(x, y):
+    s = cuda.shared.array((2, 8), float64)
+    t = cuda.threadIdx.x
+    i = cuda.grid(1)
+    source = 0
+    s[0, t] = x[i] * x[i]
+    cuda.syncthreads()
+    step = 1
+    while step < 8:
+        if t >= step:
+            s[1 - source, t] = s[source, t] + s[source, t - step]
+        else:
+            s[1 - source, t] = s[source, t]
+        source = 1 - source
+        cuda.syncthreads()
+        step *= 2
+    y[i] = s[source, t] * x[i]
+
+
+@case((2, 8), lambda g: (0.2 + 0.5 * g.random(N), np.zeros(N), N), adds=0)
+@cuda.jit
+def functions(x, y, n):
+    i = cuda.grid(1)
+    if i < n:
+        v = x[i]
+        s = math.sin(v) + math.cos(v) + math.tan(v) + math.asin(v) + math.acos(v) + math.atan(v)
+        s += math.sinh(v) + math.cosh(v) * math.tanh(v) + math.asinh(v) + math.acosh(1.0 + v)
+        s += math.atanh(v) + math.exp(v) * math.expm1(v) + math.log(v) * math.log1p(v)
+        s += math.log2(v) * math.log10(v) + math.sqrt(v) + math.erf(v) * math.erfc(v)
+        s += math.gamma(v) + math.lgamma(v) + math.hypot(v, 0.3) + math.atan2(v, 0.7)
+        s += math.fmod(3.0 * v, 0.9) + math.copysign(v, -1.0) + math.fabs(v) + math.pow(v, 1.7)
+        y[i] = s + v**3 + v**-2 + v**0.5 + (7.0 * v) % 0.9 + math.floor(v) + math.degrees(v)
+
+
+@case((2, 8), lambda g: (0.2 + 0.5 * g.random(N), np.zeros(N), N), adds=0)
+@cuda.jit
+def numpy_functions(x, y, n):
+    i = cuda.grid(1)
+    if i < n:
+        v = x[i]
+        s = np.sin(v) + np.cos(v) + np.tanh(v) + np.arctan2(v, 0.3)
+        y[i] = s + min(v, 0.4) + max(v, 0.5) + abs(v - 0.45)
+
+
+@case(
+    (2, 8),
+    lambda g: (g.random(N, np.float32), g.random(N, np.float32), np.float32(0.3), N),
+    adds=1,
+)
+@cuda.jit
+def single_functions(x, y, a, n):
+    i = cuda.grid(1)
+    if i < n:
+        v = x[i]
+        for k in range(3):
+            v = math.exp(-v) * a + math.tanh(v) / (float32(1.0) + v * v)
+        y[i] = math.sqrt(v * v + y[i]) + v**2
+
+
+@case(((1, 2), (8, 2)), lambda g: (g.random((4, 8)), g.random(8), np.zeros((4, 8))))
+@cuda.jit
+def rows_and_columns(a, b, c):
+    j, i = cuda.grid(2)
+    w, h = cuda.gridsize(2)
+    if i < a.shape[0] and j < a.shape[1]:
+        s = 0.0
+        for k in range(h):
+            s += a[k, j] * b[(j + k) % w]
+        c[i, j] = s * a[i, j]
+        cuda.atomic.add(c, (i, j), b[j] * b[j])
+
+
+@case((1, 8), lambda g: (g.random(8), g.random(8), 3))
+@cuda.jit
+def exchange(x, y, steps):
+    t = cuda.threadIdx.x
+    for k in range(steps):
+        if k % 2 == 0:
+            y[t] = x[7 - t] * y[t]
+            cuda.syncthreads()
+            x[t] = x[t] + y[(t + 1) % 8] * 0.5
+        cuda.syncthreads()
