@@ -33,6 +33,7 @@ class Program:
     forward: Callable[..., Any] | None = None
     pullback: Callable[..., Any] | None = None
     seed: Callable[[Any], tuple[Any, ...]] = lambda out: (out,)
+    once: bool = False  # what forward returns serves one pullback only
     tape_bytes: Callable[[Any], int | None] = lambda out: None
     release: Callable[[], Any] = lambda: None
     note: str = ""  # what was rewritten; empty where the program is the kernel as it stands

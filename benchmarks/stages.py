@@ -112,8 +112,8 @@ def _parts(kernel: Kernel, args: Args, program: Program, cache: bool) -> dict[st
         return parts
 
     def seeded(count: int) -> list[Args]:
-        out = forward(*program.args(1)[0])
-        return [program.seed(out) for _ in range(count)]
+        outs = [forward(*given) for given in program.args(count if program.once else 1)]
+        return [program.seed(outs[k % len(outs)]) for k in range(count)]
 
     parts["forward"] = Part(forward, program.args, most)
     parts["pullback"] = Part(pullback, seeded, most)

@@ -202,7 +202,9 @@ def program(kernel: Kernel, args: tuple[Any, ...], compile: bool = False) -> Pro
         gradients=partial(_gradients, kernel.fn.__name__),
         args=as_they_are(given),
         forward=run,
-        pullback=lambda value: torch.autograd.grad(value, wanted, retain_graph=True),
+        # torch.compile's backward hands its buffers on, and so works once.
+        pullback=lambda value: torch.autograd.grad(value, wanted, retain_graph=not compile),
+        once=compile,
         tape_bytes=lambda out: None if compile else _tape_bytes(run, given),
         note=note,
     )
