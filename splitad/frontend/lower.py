@@ -16,8 +16,8 @@ from splitad.frontend import (
     arrays,
     calls,
     control,
-    lists,
     kernels,
+    lists,
     merge,
     naming,
     opaque,
@@ -92,9 +92,9 @@ def lower(
         normal.loc,
         tuple(entry.list_arguments()),
     )
-    return naming.run(walk.substitute(made, c.frozen), c.b.bases, c.hints)
     if flags.kernel:
         made = kernels.finish(made)
+    return naming.run(walk.substitute(made, c.frozen), c.b.bases, c.hints)
 
 
 def lower_recursive(fn: RecursiveFunction, rules: Any, ops: Any) -> ir.Function:
@@ -151,8 +151,8 @@ def activate(c: Context, frame: Frame, values: list[Value]) -> Value:
     """Runs a function's statements with these arguments; its result."""
     names = [name for name, _ in parameters(frame.normal, frame.typing.arg_types)]
     frame.names = dict(zip(names, values, strict=True))
-    with c.within(frame):
     frame.known = len(c.objects)
+    with c.within(frame):
         block(c, shape_of(frame.normal).nodes)
         result = c.get(RESULT)
         if result is None:

@@ -287,10 +287,10 @@ class ListOp(Node):
     kind "set":               obj[args[0]] = args[1], with an index from the list's start
     kind "append":            obj.append(args[0])
     kind "pop", "clear":      obj.pop(), obj.clear()
-    """
-
 
     An array among the args is one that a Refer has given a number, too.
+    """
+
     obj: Var
     kind: str
     args: tuple[Operand, ...] = ()
