@@ -209,7 +209,18 @@ class CompiledPair:
             _ = self.summary  # kept, now that the module is there
             return dispatcher
         function = self._summary.stand_in(half)
-        return keeping_jit(function, self._keeper(half, lambda: self._real(half)))
+        return keeping_jit(function, self._keeper(half, lambda: self._later(half)))
+
+    def _later(self, half: str) -> Any:
+        """The real half of a pair of which another one may be in use, as it was kept."""
+        if self._key(Content()) != self.content:
+            name = self.request.py_func.__name__
+            raise SplitadError(
+                f"something that {name} reads has changed since its forward was made",
+                None,
+                "Globals that a function reads are constants to Numba: call split again.",
+            )
+        return self._real(half)
 
     def _real(self, half: str) -> Any:
         function = getattr(self._module, f"{self.text.facts.fn.name}__{half}")

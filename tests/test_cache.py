@@ -269,3 +269,30 @@ def test_a_frozen_array_is_the_same_in_both_halves() -> None:
     assert (result, pullback(1.0)) == (3.0, (3.0,)) and forward(1.0)[0] == 3.0
     result, pullback = ad.split(by_table)(1.0)
     assert (result, pullback(1.0)) == (5.0, (5.0,))
+
+
+factor = 2.0
+
+
+@njit
+def by_factor(x):
+    return x * factor
+
+
+def test_a_half_that_is_made_later_is_of_the_same_function(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPLITAD_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("SPLITAD_CACHE", "1")
+    ad.split(by_factor)(1.0)
+    monkeypatch.setitem(globals(), "factor", 3.0)
+    result, pullback = ad.split(by_factor)(1.0)
+    assert (result, pullback(1.0)) == (3.0, (3.0,))
+    monkeypatch.setitem(globals(), "factor", 2.0)
+    result, pullback = ad.split(by_factor)(1.0)  # as another process would: from what was kept
+    assert result == 2.0
+    monkeypatch.setitem(globals(), "factor", 4.0)
+    with pytest.raises(ad.SplitadError, match=r"(?s)by_factor reads has changed.*split again"):
+        pullback(1.0)
+    monkeypatch.setitem(globals(), "factor", 2.0)
+    assert pullback(1.0) == (2.0,)

@@ -37,6 +37,7 @@ import sysconfig
 import types as python_types
 import weakref
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,7 @@ from numba.core.registry import cpu_target
 from splitad.ir.foreign import Foreign
 from splitad.rules import user
 
+MOST_PARTS = 500_000  # half a second's work
 _PACKAGE = Path(__file__).parent.parent
 MOST_BYTES = 10**6  # a larger array is used where it is, by Numba; its contents are no constant
 
@@ -93,10 +95,9 @@ def versions() -> str:
     """All that code depends on besides its own content."""
     found: list[Any] = [sys.version, np.__version__, numba.__version__, llvmlite.__version__]
     found += [llvmlite.binding.llvm_version_info, sys.platform, sys.byteorder]
-    try:
-        found.append(importlib.metadata.version("scipy"))
-    except importlib.metadata.PackageNotFoundError:
-        pass
+    for package in ("scipy", "numba-scipy"):
+        with suppress(importlib.metadata.PackageNotFoundError):
+            found.append((package, importlib.metadata.version(package)))
     for file in sorted(_PACKAGE.rglob("*.py")):
         status = file.stat()
         found.append((str(file.relative_to(_PACKAGE)), status.st_size, status.st_mtime_ns))
@@ -139,6 +140,11 @@ def name_of(thing: Any, digest: Callable[[], str]) -> str:
     return name
 
 
+def number_of(digest: str) -> int:
+    """How many objects of this digest there have been."""
+    return _counts.get(digest, 0)
+
+
 def named(name: str) -> Any:
     """The object of that name."""
     found = _numbered.get(name)
@@ -170,13 +176,19 @@ class Content:
     def __init__(self) -> None:
         self._hash = hashlib.sha256()
         self._seen: dict[int, int] = {}
+        self._count = 0
         self._kept: list[Any] = []  # so that an id stays one object's
         self._codes: set[python_types.CodeType] = set()
         self._put(_versions_digest(), settings())
 
     def add(self, *things: Any) -> None:
-        for thing in things:
-            self._add(thing)
+        try:
+            for thing in things:
+                self._add(thing)
+        except Unknown:
+            raise
+        except Exception as error:  # objects of the user's may do anything when they are asked
+            raise Unknown(str(error)) from error
 
     def digest(self) -> str:
         for primal, rule in user.registered:
@@ -195,6 +207,9 @@ class Content:
     # ---- one thing
 
     def _put(self, *parts: Any) -> None:
+        self._count += len(parts)
+        if self._count > MOST_PARTS:
+            raise Unknown("too much")
         for part in parts:
             data = part if isinstance(part, bytes) else repr(part).encode()
             self._hash.update(b"%d:" % len(data))

@@ -33,7 +33,7 @@ from numba.misc.special import typeof
 from splitad.errors import SplitadError
 from splitad.runtime import overlapping
 from splitad.runtime.addresses import give_name
-from splitad.runtime.content import Unknown, name_of, named
+from splitad.runtime.content import Unknown, name_of, named, number_of
 from splitad.runtime.late import Late
 from splitad.runtime.linking import compiled
 from splitad.runtime.result_bar import bar_caster, cotangent_type
@@ -41,6 +41,7 @@ from splitad.runtime.stored import name_boxes
 from splitad.tape.ops import TAPE
 
 NO_LIMIT = 1 << 62
+MOST_ALIKE = 32  # a program that makes equal pairs for ever must not fill the disk
 
 
 class Resolver(Protocol):
@@ -72,7 +73,7 @@ class Specialisation:
         self.counters = np.zeros(2, np.int64)
         self._overlapping: dict[Any, Any] = {}  # functions of the next part, by what they are given
         self.name: str | None = None
-        if content is not None:
+        if content is not None and number_of(content) < MOST_ALIKE:
             self.name = name_of(self, lambda: content)
             give_name(int(self.counters.ctypes.data), f"splitad.{self.name}.counters", self)
             give_name(id(self), f"splitad.{self.name}.object", self)
