@@ -232,6 +232,19 @@ def test_a_function_through_ctypes():
         rule(other, dx="out + 1.0", samples=[(1.0,)])
 
 
+def test_a_function_through_cffi():
+    ffi = pytest.importorskip("cffi").FFI()
+    ffi.cdef("double log1p(double);")
+    log1p = ffi.dlopen(ctypes.util.find_library("m")).log1p
+
+    @njit
+    def f(x):
+        return log1p(x[0]) * x[1]
+
+    rule(log1p, params="x", dx="1.0 / (1.0 + x)", samples=[(0.5,)])
+    check_vjp(f, np.array([2.0, 0.7]))
+
+
 def test_an_overloaded_function():
     def smooth(x):
         raise NotImplementedError
