@@ -1,6 +1,6 @@
 """The tests of kernels' gradients, run by numba's simulator in a process of its own.
 
-The simulator is chosen when numba is imported, for the whole process: see simulated.py and refusals.py.
+The simulator is chosen when numba is imported, for the whole process: see simulated.py, refusals.py, random_kernels.py.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent.parent.parent
 
 
-@pytest.mark.parametrize("file", ["simulated.py", "refusals.py"])
+@pytest.mark.parametrize("file", ["simulated.py", "refusals.py", "random_kernels.py"])
 def test_in_the_simulator(file: str) -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
     done = subprocess.run(

@@ -1,0 +1,139 @@
+"""Random kernels, in which each thread works on its own elements: the CPU has the same derivative.
+
+The same statements are put into a kernel and into a loop over the elements, and what the two pairs give is
+compared, to rounding.  Run by test_simulated.py, in a process with numba's simulator.
+"""
+
+from __future__ import annotations
+
+import linecache
+import math
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from numba import cuda, njit
+
+import splitad as ad
+
+N = 11
+SCALARS = ("p", "q", "r")
+
+
+class Program:
+    """Statements over own elements x[i], y[i], m[i], a parameter c, local scalars and a local array."""
+
+    def __init__(self, seed: int) -> None:
+        self.pick = random.Random(seed)
+        self.lines: list[str] = []
+        self.loops = 0
+
+    def number(self, depth: int = 2) -> str:
+        pick = self.pick
+        if depth == 0 or pick.random() < 0.3:
+            return pick.choice(
+                ["x[i]", "y[i]", "c", *SCALARS, "w[m[i] % 3]", "w[0]", "0.5", "1.25", "float(m[i])"]
+            )
+        a, b = self.number(depth - 1), self.number(depth - 1)
+        return pick.choice(
+            [
+                f"({a} + {b})", f"({a} - {b})", f"({a} * {b})", f"math.sin({a})", f"math.tanh({a})",
+                f"({a} / (1.5 + math.fabs({b})))", f"math.sqrt(1.0 + {a} * {a})", f"max({a}, {b})",
+                f"math.exp(-math.fabs({a}))", f"({a} if {self.test()} else {b})",
+            ]
+        )  # fmt: skip
+
+    def test(self) -> str:
+        return self.pick.choice(
+            [
+                "x[i] > 0.4",
+                "y[i] * c < 0.3",
+                "m[i] % 2 == 0",
+                "p > q",
+                "i % 3 == 1",
+                "r < 0.7 and p > 0.1",
+            ]
+        )
+
+    def whole(self) -> str:
+        return self.pick.choice(["m[i]", "2", "3", "i % 4", "m[i] // 2 + 1"])
+
+    def block(self, indent: int, depth: int, in_loop: bool) -> None:
+        for _ in range(self.pick.randint(1, 3)):
+            self.statement(indent, depth, in_loop)
+
+    def statement(self, indent: int, depth: int, in_loop: bool) -> None:
+        pick, pad = self.pick, " " * indent
+        kind = pick.random()
+        if depth == 0 or kind < 0.5:
+            target = pick.choice(["x[i]", "y[i]", *SCALARS, *SCALARS, "w[1]", "w[m[i] % 3]"])
+            how = pick.choice(["=", "=", "=", "+=", "*="])
+            self.lines.append(f"{pad}{target} {how} math.tanh({self.number()})")
+        elif kind < 0.68:
+            self.lines.append(f"{pad}if {self.test()}:")
+            self.block(indent + 1, depth - 1, in_loop)
+            if pick.random() < 0.6:
+                self.lines.append(f"{pad}else:")
+                self.block(indent + 1, depth - 1, in_loop)
+        elif kind < 0.86:
+            self.loops += 1
+            self.lines.append(f"{pad}for k{self.loops} in range({self.whole()}):")
+            self.block(indent + 1, depth - 1, True)
+            if pick.random() < 0.3:
+                self.lines.append(f"{pad} if {self.test()}:")
+                self.lines.append(f"{pad}  {pick.choice(['break', 'continue'])}")
+                self.statement(indent + 1, 0, True)
+        else:
+            self.loops += 1
+            count = f"n{self.loops}"
+            self.lines.append(f"{pad}{count} = 0")
+            self.lines.append(f"{pad}while {count} < {self.whole()} and {self.test()}:")
+            self.lines.append(f"{pad} {count} += 1")
+            self.block(indent + 1, depth - 1, True)
+
+    def source(self) -> tuple[str, str]:
+        """The kernel, and the loop."""
+        self.block(2, 3, False)
+        body = [
+            "  p = x[i]", "  q = y[i] * c", "  r = 0.3", *(f"  w[{k}] = x[i] + {k}" for k in range(3)),
+            *self.lines, "  y[i] = y[i] + p * q + r",
+        ]  # fmt: skip
+        kernel = ["def kernel(x, y, m, c):", " i = cuda.grid(1)", " if i < x.shape[0]:"]
+        kernel += ["  w = cuda.local.array(3, float64)", *body]
+        loop = ["def loop(x, y, m, c):", " for i in range(x.shape[0]):", "  w = np.empty(3)", *body]
+        return "\n".join(kernel) + "\n", "\n".join(loop) + "\n"
+
+
+def function(text: str, name: str, seed: int) -> Any:
+    file = f"<random kernel {name} {seed}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    scope = {"math": math, "np": np, "cuda": cuda, "float64": __import__("numba").float64}
+    exec(compile(text, file, "exec"), scope)
+    return scope[name]
+
+
+def compare(seed: int) -> None:
+    texts = Program(seed).source()
+    kernel, loop = (function(t, n, seed) for t, n in zip(texts, ("kernel", "loop"), strict=True))
+    g = np.random.default_rng(seed)
+    x, y, m = g.random(N), g.random(N), g.integers(0, 4, N)
+    bars = g.standard_normal(N), g.standard_normal(N)
+    given = [cuda.to_device(v) for v in (x, y, m)]
+    pullback = ad.cuda.split(cuda.jit(kernel))[3, 4](*given, 0.8)
+    on_device = [cuda.to_device(b) for b in bars]
+    (c_bar,) = pullback(*on_device)
+    on_host = [b.copy() for b in bars]
+    _, plain = ad.split(njit(loop))(x, y, m, 0.8)
+    (expected,) = plain(None, *on_host)
+    pairs = [*zip(given[:2], (x, y), strict=True), *zip(on_device, on_host, strict=True)]
+    for mine, other in pairs:
+        np.testing.assert_allclose(
+            mine.copy_to_host(), other, rtol=1e-9, atol=1e-12, err_msg=texts[0]
+        )
+    assert c_bar == pytest.approx(expected, rel=1e-9, abs=1e-12), texts[0]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_as_on_the_cpu(seed: int) -> None:
+    compare(seed)
