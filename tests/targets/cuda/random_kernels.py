@@ -134,6 +134,121 @@ def compare(seed: int) -> None:
     assert c_bar == pytest.approx(expected, rel=1e-9, abs=1e-12), texts[0]
 
 
+# ---- blocks --------------------------------------------------------------------------------------------
+
+
+T, BLOCKS = 4, 2
+
+
+class Stages:
+    """Stages with a barrier after each: every thread writes its own elements of one array, and reads any of
+    the others.  The loop does a stage for one thread after the other."""
+
+    def __init__(self, seed: int) -> None:
+        self.pick = random.Random(seed)
+        self.kernel: list[str] = []
+        self.loop: list[str] = []
+        self.loops = 0
+
+    def number(self, source: str, depth: int = 2) -> str:
+        pick = self.pick
+        if depth == 0 or pick.random() < 0.3:
+            others = ["t", "(t + 1) % 4", "3 - t", "(t * m[i]) % 4", "0"]
+            return pick.choice(
+                [f"{source}[{pick.choice(others)}]"] * 3 + ["x[i]", "c", "z[m[i]]", "0.5"]
+            )
+        a, b = self.number(source, depth - 1), self.number(source, depth - 1)
+        return pick.choice(
+            [
+                f"({a} + {b})", f"({a} - {b})", f"({a} * {b})", f"math.sin({a})",
+                f"({a} / (1.5 + math.fabs({b})))", f"({a} if {source}[t] > 0.3 else {b})",
+            ]
+        )  # fmt: skip
+
+    def stage(self, indent: int) -> None:
+        pick = self.pick
+        source, target = pick.choice([("s", "v"), ("v", "s")])
+        lines = [f"{target}[t] = math.tanh({self.number(source)})"]
+        if pick.random() < 0.4:
+            lines[0] = lines[0].replace(" = ", f" = {target}[t] * ", 1)
+        if pick.random() < 0.4:
+            lines.append(f"cuda.atomic.add(total, m[i] % 2, {self.number(source)})")
+        if pick.random() < 0.4:
+            lines = [f"if {pick.choice(['t > 1', 'm[i] == 2', 'x[i] > 0.5'])}:"] + [
+                " " + l for l in lines
+            ]
+        if pick.random() < 0.3:
+            lines.append(f"for j in range(m[i]):\n x[i] = x[i] * {source}[(t + j) % 4] + 0.3")
+        flat = [part for line in lines for part in line.split("\n")]
+        pad = " " * indent
+        self.kernel += [pad + line for line in flat] + [pad + "cuda.syncthreads()"]
+        self.loop += [pad + " for t in range(4):", pad + "  i = b * 4 + t"]
+        for line in flat:
+            lead, add, rest = line.partition("cuda.atomic.add(total, ")
+            if add:
+                place, _, value = rest[:-1].partition(", ")
+                line = f"{lead}total[{place}] += {value}"
+            self.loop.append(pad + "  " + line)
+
+    def stages(self, indent: int, depth: int) -> None:
+        for _ in range(self.pick.randint(1, 3)):
+            if depth and self.pick.random() < 0.4:
+                self.loops += 1
+                for lines, extra in ((self.kernel, ""), (self.loop, " ")):
+                    lines.append(
+                        f"{extra}{' ' * indent}for k{self.loops} in range({1 + self.loops % 3}):"
+                    )
+                self.stages(indent + 1, depth - 1)
+            else:
+                self.stage(indent)
+
+    def source(self) -> tuple[str, str]:
+        start = ["s[t] = x[i] * 0.8", "v[t] = 0.4"]
+        end = ["y[i] = s[t] * v[3 - t] + x[i]"]
+        self.stages(1, 2)
+        kernel = [
+            "def kernel(x, y, z, m, total, c):", " i = cuda.grid(1)", " t = cuda.threadIdx.x",
+            " s = cuda.shared.array(4, float64)", " v = cuda.shared.array(4, float64)",
+            *(" " + line for line in start), " cuda.syncthreads()", *self.kernel,
+            *(" " + line for line in end),
+        ]  # fmt: skip
+        each = ["  for t in range(4):", "   i = b * 4 + t"]
+        loop = [
+            "def loop(x, y, z, m, total, c):", " for b in range(2):", "  s = np.empty(4)",
+            "  v = np.empty(4)", *each, *("   " + line for line in start), *self.loop,
+            *each, *("   " + line for line in end),
+        ]  # fmt: skip
+        return "\n".join(kernel) + "\n", "\n".join(loop) + "\n"
+
+
+def compare_blocks(seed: int) -> None:
+    texts = Stages(seed).source()
+    kernel, loop = (function(t, n, seed) for t, n in zip(texts, ("kernel", "loop"), strict=True))
+    g = np.random.default_rng(seed)
+    floats = [g.random(8), g.random(8), g.random(4), np.zeros(2)]
+    m = g.integers(0, 4, 8)
+    bars = [g.standard_normal(a.shape) for a in floats]
+    given = [cuda.to_device(a) for a in floats]
+    args = (*given[:3], cuda.to_device(m), given[3], 0.8)
+    pullback = ad.cuda.split(cuda.jit(kernel))[BLOCKS, T](*args)
+    on_device = [cuda.to_device(b) for b in bars]
+    (c_bar,) = pullback(*on_device)
+    on_host = [b.copy() for b in bars]
+    _, plain = ad.split(njit(loop))(*floats[:3], m, floats[3], 0.8)
+    (expected,) = plain(None, *on_host)
+    pairs = [*zip(given, floats, strict=True), *zip(on_device, on_host, strict=True)]
+    for mine, other in pairs:
+        np.testing.assert_allclose(
+            mine.copy_to_host(), other, rtol=1e-9, atol=1e-12, err_msg=texts[0]
+        )
+    assert c_bar == pytest.approx(expected, rel=1e-9, abs=1e-12), texts[0]
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_as_on_the_cpu(seed: int) -> None:
     compare(seed)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_blocks_as_on_the_cpu(seed: int) -> None:
+    compare_blocks(seed)

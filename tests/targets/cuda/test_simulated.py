@@ -1,6 +1,7 @@
 """The tests of kernels' gradients, run by numba's simulator in a process of its own.
 
-The simulator is chosen when numba is imported, for the whole process: see simulated.py, refusals.py, random_kernels.py.
+The simulator is chosen when numba is imported, for the whole process.  The tests are in simulated.py,
+refusals.py and random_kernels.py.
 """
 
 from __future__ import annotations
