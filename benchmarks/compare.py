@@ -92,6 +92,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--limit", type=float, help="how much a ratio may grow")
     options = parser.parse_args(arguments)
     old, new = (json.loads(path.read_text(encoding="utf-8")) for path in (options.old, options.new))
+    if old.get("quick") != new.get("quick"):
+        parser.error("one run is quick, and has other sizes")
     Console(width=None if sys.stdout.isatty() else 150).print(table(old, new))
     bad = [] if options.limit is None else slower(old, new, options.limit)
     for line in bad:

@@ -1,7 +1,8 @@
 """The kernels in Warp, on the CPU: every state has an array of its own, since the backward pass reads arrays
 as they are by then.
 
-A program allocates its arrays once and returns `run`, which launches its kernels under a tape.
+A program allocates its arrays once and returns `run`, which launches its kernels under a tape.  These arrays
+are what other tools keep on a tape, and count as such; the peak of a call does not show them.
 """
 
 from __future__ import annotations
@@ -26,12 +27,21 @@ written = Written()
 Run = Callable[[], Any]  # launches everything, returns the array that holds the value
 
 
+_kept: list[Any] = []  # what the program that is being made has allocated
+
+
+def new(shape: Any, dtype: Any = F) -> Any:
+    """An array that a program keeps."""
+    _kept.append(wp.zeros(shape, dtype=dtype, requires_grad=True))
+    return _kept[-1]
+
+
 def scalar(dtype: Any = F) -> Any:
-    return wp.zeros(1, dtype=dtype, requires_grad=True)
+    return new(1, dtype)
 
 
 def states(count: int, like: Any) -> list[Any]:
-    return [wp.empty_like(like, requires_grad=True) for _ in range(count)]
+    return [new(like.shape, like.dtype) for _ in range(count)]
 
 
 @wp.kernel(module="unique")
@@ -184,7 +194,7 @@ def sum_squares_of_row(a: Matrix, row: int, s: Vector):
 @written("a row for each step and stage, all steps in one launch")
 def lorenz96(x: Any, forcing: Any, dt: float, steps: int) -> Run:
     s = scalar()
-    rows = [wp.zeros((steps + 1, x.shape[0]), dtype=F, requires_grad=True) for _ in range(8)]
+    rows = [new((steps + 1, x.shape[0])) for _ in range(8)]
 
     def run() -> Any:
         s.zero_()
@@ -258,7 +268,7 @@ def gmm_prior(icf: Matrix, gamma: F, m: F, d: int, s: Vector):
 def gmm(alphas: Any, means: Any, icf: Any, x: Any, gamma: float, m: float) -> Run:
     (N, d), K = x.shape, alphas.shape[0]
     s = scalar()
-    lse = wp.zeros((N, K), dtype=F, requires_grad=True)
+    lse = new((N, K))
 
     def run() -> Any:
         s.zero_()
@@ -358,7 +368,7 @@ def cholesky_factor(A: Matrix, L: Matrix, logdet: Vector):
 
 @written("the factor in an array of its own, one thread")
 def cholesky(A: Any) -> Run:
-    s, L = scalar(), wp.zeros_like(A, requires_grad=True)
+    s, (L,) = scalar(), states(1, A)
 
     def run() -> Any:
         s.zero_()
@@ -454,7 +464,7 @@ def rnn(Wi: Any, Wh: Any, b: Any, h: Any, x: Any) -> Run:
 def lstm(Wi: Any, Wh: Any, b: Any, h: Any, c: Any, x: Any) -> Run:
     s, hs, cs = scalar(f32), [h, *states(len(x), h)], [c, *states(len(x), c)]
     wide = (Wi.shape[0], h.shape[1])
-    gs = [wp.empty(wide, dtype=f32, requires_grad=True) for _ in x]
+    gs = [new(wide, f32) for _ in x]
 
     def run() -> Any:
         s.zero_()
@@ -473,7 +483,9 @@ def lstm(Wi: Any, Wh: Any, b: Any, h: Any, c: Any, x: Any) -> Run:
 def program(kernel: Kernel, args: tuple[Any, ...], written: Written = written) -> Program:
     make, note = written.find(kernel.fn.__name__)
     given = tuple(_array(a, k in kernel.wrt) for k, a in enumerate(args))
+    _kept.clear()
     run = make(*given)
+    tape_bytes = sum(a.capacity for a in _kept)
     wanted = [given[k] for k in kernel.wrt]
     tape = wp.Tape()  # one for all calls: it knows which gradients have to be zero again
 
@@ -497,6 +509,7 @@ def program(kernel: Kernel, args: tuple[Any, ...], written: Written = written) -
         args=as_they_are(()),
         forward=forward,
         pullback=pullback,
+        tape_bytes=lambda out: tape_bytes,
         note=note,
     )
 
