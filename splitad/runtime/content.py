@@ -317,6 +317,8 @@ class Content:
             raise Unknown(type(x).__qualname__)
 
     def _function(self, x: python_types.FunctionType) -> None:
+        if not self._codes:
+            self._put(_overloads_of_trusted())
         self._codes.add(x.__code__)
         self._code(x.__code__)
         self._add(x.__defaults__)
@@ -493,9 +495,31 @@ def _overloads(x: python_types.FunctionType) -> list[Callable[..., Any]]:
     """The functions that implement it, decorated with ``@overload``."""
     context = cpu_target.typing_context
     context.refresh()
-    known = context._lookup_global(x)
-    templates = getattr(known, "templates", ())
-    return [t._overload_func for t in templates if hasattr(t, "_overload_func")]
+    found = []
+    for template in getattr(context._lookup_global(x), "templates", ()):
+        if not hasattr(template, "_overload_func"):
+            raise Unknown("typed and lowered by an extension of Numba")
+        found.append(template._overload_func)
+    return found
+
+
+def _overloads_of_trusted() -> list[str]:
+    """The implementations that the user, or another package, gave to functions that go by name: these may be
+    called anywhere, also by Numba's own code.  Each is told by its code and the state of its file."""
+    context = cpu_target.typing_context
+    context.refresh()
+    found = []
+    for thing, known in list(context._globals.items()):
+        target = thing() if isinstance(thing, weakref.ref) else thing
+        for template in getattr(known, "templates", ()):
+            function = getattr(template, "_overload_func", None)
+            if function is not None and _goes_by_name(target) and not _goes_by_name(function):
+                code = function.__code__
+                with suppress(OSError):
+                    status = os.stat(code.co_filename)
+                    found.append(f"{status.st_size} {status.st_mtime_ns}")
+                found.append(f"{function.__module__} {function.__qualname__} {code.co_code!r}")
+    return sorted(found)
 
 
 def class_name(t: types.ClassType) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import statistics
 import types as python_types
 from collections import namedtuple
 from typing import Any
@@ -97,6 +98,17 @@ def test_an_overload_belongs_to_what_it_implements() -> None:
         return define("def f(x): return stub(x)", stub=stub)
 
     assert digest(with_overload(2.0)) == digest(with_overload(2.0)) != digest(with_overload(3.0))
+
+
+def test_overloads_of_functions_that_go_by_name() -> None:
+    function = define("def f(x): return x")
+    before = digest(function)
+
+    @overload(statistics.correlation)  # which anything may call
+    def _correlation(x: Any, y: Any) -> Any:
+        return None
+
+    assert digest(function) != before
 
 
 def test_classes_and_enums() -> None:
