@@ -156,13 +156,13 @@ def gmm(alphas, means, icf, x, gamma, m):
     lsea = math.log(e) + mx
     wishart = 0.0
     for k in range(K):
-        fro = 0.0
+        squares = 0.0
         for j in range(d):
             t = math.exp(icf[k, j])
-            fro += t * t
+            squares += t * t
         for j in range(d, icf.shape[1]):
-            fro += icf[k, j] * icf[k, j]
-        wishart += 0.5 * gamma * gamma * fro - m * qsum[k]
+            squares += icf[k, j] * icf[k, j]
+        wishart += 0.5 * gamma * gamma * squares - m * qsum[k]
     return slse - N * lsea + wishart
 
 

@@ -63,8 +63,8 @@ def gmm(alphas, means, icf, x, gamma, m):
     qsum = anp.sum(icf[:, :d], axis=1)
     lse = (alphas + qsum)[:, None] - 0.5 * anp.sum(Q * Q, axis=2)
     slse = anp.sum(special.logsumexp(lse, axis=0))
-    fro = anp.sum(diagonal**2, axis=1) + anp.sum(icf[:, d:] ** 2, axis=1)
-    wishart = anp.sum(0.5 * gamma * gamma * fro - m * qsum)
+    squares = anp.sum(diagonal**2, axis=1) + anp.sum(icf[:, d:] ** 2, axis=1)
+    wishart = anp.sum(0.5 * gamma * gamma * squares - m * qsum)
     return slse - N * special.logsumexp(alphas) + wishart
 
 

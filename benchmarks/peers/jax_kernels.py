@@ -94,8 +94,8 @@ def gmm(alphas, means, icf, x, gamma, m):
     qsum = jnp.sum(icf[:, :d], axis=1)
     lse = alphas + qsum - 0.5 * jnp.sum(Q * Q, axis=2)
     slse = jnp.sum(jax.nn.logsumexp(lse, axis=1))
-    fro = jnp.sum(diagonal**2, axis=1) + jnp.sum(icf[:, d:] ** 2, axis=1)
-    wishart = jnp.sum(0.5 * gamma * gamma * fro - m * qsum)
+    squares = jnp.sum(diagonal**2, axis=1) + jnp.sum(icf[:, d:] ** 2, axis=1)
+    wishart = jnp.sum(0.5 * gamma * gamma * squares - m * qsum)
     return slse - N * jax.nn.logsumexp(alphas) + wishart
 
 

@@ -89,8 +89,8 @@ def gmm(compiled: Compiled) -> Callable[..., Any]:
         qsum = torch.sum(icf[:, :d], dim=1)
         lse = alphas + qsum - 0.5 * torch.sum(Q * Q, dim=2)
         slse = torch.sum(torch.logsumexp(lse, dim=1))
-        fro = torch.sum(diagonal**2, dim=1) + torch.sum(icf[:, d:] ** 2, dim=1)
-        wishart = torch.sum(0.5 * gamma * gamma * fro - m * qsum)
+        squares = torch.sum(diagonal**2, dim=1) + torch.sum(icf[:, d:] ** 2, dim=1)
+        wishart = torch.sum(0.5 * gamma * gamma * squares - m * qsum)
         return slse - N * torch.logsumexp(alphas, dim=0) + wishart
 
     return run
