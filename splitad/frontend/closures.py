@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +20,7 @@ class Closures(Loops):
     """The part of Statements that deals with inner functions."""
 
     counts: Counter[str]  # how often each name is bound
+    literals: dict[str, ast.expr]  # the numbers that are assigned to names
 
     def function(self, node: Function, params: list[str], types: Any) -> NormalFunction:
         raise NotImplementedError
@@ -68,7 +70,62 @@ class Closures(Loops):
         normal = made.function(node, [*captured, *params], {})
         dispatcher = inner.make_dispatcher(normal, constant)
         helper = inner.unused_name(self, title)
-        return Inner(title, helper, dispatcher, captured, tuple(params), variable)
+        return Inner(title, helper, dispatcher, captured, node, tuple(params), variable)
+
+    # ---- inner functions as values ----------------------------------------------------------------
+
+    def constants(self, names: Iterable[str]) -> dict[str, ast.expr] | None:
+        """What these variables of the user's are, if each is assigned once, a number; else None."""
+        found: dict[str, ast.expr] = {}
+        for name in names:
+            value = self.literals.get(name)
+            if value is None or self.counts[name] != 1:
+                return None
+            found[name] = value
+        return found
+
+    def without_captures(self, known: Inner) -> Inner | None:
+        """The inner function with constants for what it captures; None where these are no constants.  Numba
+        allows no other inner function as a value."""
+        values = self.constants(known.captured)
+        if values is None or known.defaults:
+            return None
+        hidden, self.inner = self.inner, {}
+        try:
+            for name, earlier in hidden.items():
+                if earlier is known:
+                    break
+                plain = self.without_captures(earlier) if earlier.captured else earlier
+                self.inner[name] = plain or earlier
+            return self.lift(inner.with_constants(known.node, values), known.title)
+        finally:
+            self.inner = hidden
+
+    def specialised(self, known: Inner, expr: ast.Call) -> tuple[Inner, ast.Call]:
+        """A call of an inner function that is given others which capture variables: one of its own for these,
+        which captures what they capture."""
+        given = dict(zip(known.parameters, expr.args, strict=False))
+        given |= {k.arg: k.value for k in expr.keywords if k.arg is not None}
+        found = {parameter: self._passed(arg) for parameter, arg in given.items()}
+        passed = {parameter: i for parameter, i in found.items() if i is not None}
+        starred = any(isinstance(a, ast.Starred) for a in expr.args)
+        if starred or not any(i.captured for i in passed.values()):
+            return known, expr
+        functions: dict[str, str] = {}
+        for parameter, function in passed.items():
+            alias = functions[parameter] = self.fresh(function.title)
+            self.locals.add(alias)
+            self.inner[alias] = function
+        made = self.lift(inner.without_parameters(known.node, functions), known.title)
+        rest = [a for p, a in zip(known.parameters, expr.args, strict=False) if p not in functions]
+        keywords = [k for k in expr.keywords if k.arg not in functions]
+        return made, ast.copy_location(ast.Call(expr.func, rest, keywords), expr)
+
+    def _passed(self, arg: ast.expr) -> Inner | None:
+        """The inner function that is passed here."""
+        if isinstance(arg, ast.Lambda):
+            return self.lift(arg, "lambda_")
+        return self.inner.get(self.renamed(arg.id)) if isinstance(arg, ast.Name) else None
 
     def defaults(self, node: Function, params: list[str]) -> tuple[tuple[Any, ...], dict[str, str]]:
         """The defaults as constants, and for those that are none the variables that hold them."""
@@ -95,3 +152,21 @@ def binding_counts(node: Function) -> Counter[str]:
             elif isinstance(found, ast.FunctionDef):
                 counts[found.name] += 1
     return counts
+
+
+def assigned_literals(node: Function) -> dict[str, ast.expr]:
+    """Names that are somewhere assigned a number, and the number."""
+    found: dict[str, ast.expr] = {}
+    body = node.body if isinstance(node.body, list) else [node.body]
+    for part in body:
+        for stmt in own_nodes(part):
+            match stmt:
+                case ast.Assign(targets=[ast.Name(id=name)], value=value) if _is_number(value):
+                    found[name] = value
+    return found
+
+
+def _is_number(value: ast.expr) -> bool:
+    if isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.USub):
+        value = value.operand
+    return isinstance(value, ast.Constant) and isinstance(value.value, int | float | complex)

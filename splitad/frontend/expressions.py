@@ -45,14 +45,15 @@ class Expressions(Conditions):
 
     def inner_value(self, expr: ast.expr, inner: Inner) -> ast.expr:
         used = {*inner.captured, *inner.defaults}
-        if used:
+        plain = self.without_captures(inner) if used else inner
+        if plain is None:
             self.refuse(
                 f"The inner function {inner.title} is used as a value, and uses the local variables "
                 f"{', '.join(sorted(used))}.",
                 expr,
                 "Only call it, or pass these variables to it as arguments.",
             )
-        return self.helper(inner.helper, inner.dispatcher)
+        return self.helper(plain.helper, plain.dispatcher)
 
     def walrus(self, expr: ast.NamedExpr) -> ast.expr:
         name = self.renamed(expr.target.id)
@@ -158,14 +159,15 @@ class Expressions(Conditions):
     def call(self, expr: ast.Call) -> ast.expr:
         func: Any
         extra: list[ast.expr] = []
-        operands = [a.value if isinstance(a, ast.Starred) else a for a in expr.args]
-        operands += [k.value for k in expr.keywords]
         inner = (
             self.inner.get(self.renamed(expr.func.id)) if isinstance(expr.func, ast.Name) else None
         )
         if inner is not None:
+            inner, expr = self.specialised(inner, expr)
             func = self.helper(inner.helper, inner.dispatcher)
-        else:
+        operands = [a.value if isinstance(a, ast.Starred) else a for a in expr.args]
+        operands += [k.value for k in expr.keywords]
+        if inner is None:
             func = self.stable(self.atom(expr.func), operands)
         values = self.atoms(operands)
         if inner is not None:
@@ -194,6 +196,12 @@ class Expressions(Conditions):
         raise NotImplementedError
 
     def lambda_(self, expr: ast.Lambda) -> ast.expr:
+        raise NotImplementedError
+
+    def without_captures(self, known: Inner) -> Inner | None:
+        raise NotImplementedError
+
+    def specialised(self, known: Inner, expr: ast.Call) -> tuple[Inner, ast.Call]:
         raise NotImplementedError
 
 

@@ -11,6 +11,7 @@ A closure sees a variable's value at the time of the call, and so does the argum
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -27,7 +28,7 @@ from splitad.frontend.scopes import Function, free_names, local_names
 class Inner:
     """An inner function, lifted.
 
-    captured: the user's name -> the name in the function around it.
+    captured: the user's name -> the name in the function around it.  node: the definition.
     defaults: parameter -> the variable that holds its default, where that is not a constant.
     """
 
@@ -35,6 +36,7 @@ class Inner:
     helper: str  # the global name of the dispatcher
     dispatcher: Callable[..., Any]
     captured: dict[str, str]
+    node: Function
     parameters: tuple[str, ...]  # without the captured ones
     defaults: dict[str, str]
 
@@ -62,6 +64,37 @@ def captures(around: Emitter, inner: dict[str, Inner], node: Function) -> dict[s
         else:
             found.update(known.captured)
     return found
+
+
+class _Constants(ast.NodeTransformer):
+    """Puts constants in the place of variables."""
+
+    def __init__(self, values: dict[str, ast.expr]) -> None:
+        self.values = values
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        value = self.values.get(node.id)
+        return node if value is None else ast.copy_location(copy.deepcopy(value), node)
+
+
+def with_constants(node: Function, values: dict[str, ast.expr]) -> Function:
+    """The definition with constants in the place of what it captures; defaults too."""
+    return _Constants(values).visit(copy.deepcopy(node))  # type: ignore[no-any-return]
+
+
+def without_parameters(node: Function, functions: dict[str, str]) -> Function:
+    """The definition without these parameters, called by other names in its body: functions of the function
+    around it, which it then captures."""
+    made = copy.deepcopy(node)
+    plain = made.args.args
+    first = len(plain) - len(made.args.defaults)
+    defaults = {a.arg: d for a, d in zip(plain[first:], made.args.defaults, strict=True)}
+    made.args.args = [a for a in plain if a.arg not in functions]
+    made.args.defaults = [defaults[a.arg] for a in made.args.args if a.arg in defaults]
+    names = {old: ast.Name(new, ast.Load()) for old, new in functions.items()}
+    for old, new in functions.items():
+        assert old != new
+    return _Constants(names).visit(made)  # type: ignore[no-any-return]
 
 
 def constant_default(around: Emitter, default: ast.expr) -> Any:

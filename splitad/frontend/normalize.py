@@ -6,10 +6,13 @@ Expressions are in expressions.py, loops and comprehensions in loops.py, inner f
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from splitad.frontend.closures import Closures, binding_counts
+import numba
+
+from splitad.frontend.closures import Closures, assigned_literals, binding_counts
 from splitad.frontend.emit import mangled
 from splitad.frontend.normal import NormalFunction
 from splitad.frontend.scopes import Function, local_names, parameters
@@ -39,6 +42,7 @@ class Statements(Closures):
 
     def function(self, node: Function, params: list[str], types: Any) -> NormalFunction:
         self.counts = binding_counts(node)
+        self.literals = assigned_literals(node)
         body = (
             node.body
             if isinstance(node.body, list)
@@ -179,9 +183,34 @@ class Statements(Closures):
         self.emit(ast.While(ast.Constant(True), body, orelse))
 
     def for_(self, stmt: ast.For) -> None:
+        if isinstance(stmt.iter, ast.Call) and self.static(stmt.iter.func) is numba.literal_unroll:
+            self.unrolled(stmt, stmt.iter)
+            return
         items = self.items(stmt.iter, [stmt.target, *stmt.body])
         orelse = (lambda: self.run(stmt.orelse)) if stmt.orelse else None
         self.loop(stmt.target, items, lambda: self.run(stmt.body), orelse)
+
+    def unrolled(self, stmt: ast.For, call: ast.Call) -> None:
+        """``for v in literal_unroll((a, 2, x))``: the body once for each item, whatever its type."""
+        display = call.args[0] if len(call.args) == 1 else None
+        if not isinstance(display, ast.Tuple) or any(
+            isinstance(e, ast.Starred) for e in display.elts
+        ):
+            self.refuse(
+                f"A loop over {ast.unparse(call.func)} of anything but (a, b, ...) is not supported.",
+                call,
+                "Write the tuple out, or call a function for each item.",
+            )
+        jumps = (ast.Break, ast.Continue)
+        if stmt.orelse or any(isinstance(n, jumps) for part in stmt.body for n in ast.walk(part)):
+            self.refuse(
+                f"break, continue and else in a loop over {ast.unparse(call.func)} are not supported.",
+                stmt,
+            )
+        for item in self.atoms(display.elts):
+            with self.located(stmt.target):
+                self.assign_target(stmt.target, item)
+            self.run(copy.deepcopy(stmt.body))
 
     def return_(self, stmt: ast.Return) -> None:
         if stmt.value is None:

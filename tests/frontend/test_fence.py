@@ -177,9 +177,13 @@ def test_delete() -> None:
     def f(x):
         y = x
         del y
-        del x[0]  # here
+        del x[0:1]  # here
 
-    lines(f, "del is supported for names only.", "Make a new list or array without it.")
+    lines(
+        f,
+        "del is supported for names and for items of lists only.",
+        "Make a new list or array without it.",
+    )
 
 
 def test_stars() -> None:
@@ -227,7 +231,8 @@ def test_raise() -> None:
 
 def test_loops() -> None:
     def a(x):
-        for v in numba.literal_unroll((1, 2.0)):  # here
+        t = (1, 2.0)
+        for v in numba.literal_unroll(t):  # here
             x += v
         return x
 
@@ -236,7 +241,11 @@ def test_loops() -> None:
         for v in y:  # here
             y.append(v)
 
-    lines(a, "A loop over numba.literal_unroll is not supported.")
+    lines(
+        a,
+        "A loop over numba.literal_unroll of anything but (a, b, ...) is not supported.",
+        "Write the tuple out, or call a function for each item.",
+    )
     lines(b, "The loop changes the length of the list it runs over.")
 
 

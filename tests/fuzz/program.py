@@ -165,7 +165,7 @@ def _arguments(s: Scope) -> tuple[list[str], list[str], tuple[int, ...], list[st
         if s.chance(0.15):
             items[s.rng.randrange(size)] = s.pick(["x", "x[::1]"])
             overlap = True
-        add(Name("la", "la", (SIZE,), bound=size, frozen=True), f"List([{', '.join(items)}])")
+        add(Name("la", "la", (SIZE,), bound=size), f"List([{', '.join(items)}])")
     arrays = [k for k, name in enumerate(names) if name.kind in "as"]
     const: tuple[int, ...] = ()
     if s.chance(0.2):
