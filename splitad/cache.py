@@ -83,9 +83,9 @@ class CompiledPair:
         try:
             contents.add(self.request.function, *self.argtypes, activities)
             contents.add(self.request.options)
+            return contents.digest()
         except Unknown:
             return None
-        return contents.digest()
 
     def _activities(self) -> tuple[act.Activity, ...]:
         names = list(inspect.signature(self.request.py_func).parameters)

@@ -296,3 +296,22 @@ def test_a_half_that_is_made_later_is_of_the_same_function(
         pullback(1.0)
     monkeypatch.setitem(globals(), "factor", 2.0)
     assert pullback(1.0) == (2.0,)
+
+
+def test_what_cannot_be_told_is_compiled_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Odd:
+        def __getattr__(self, name: str) -> Any:
+            raise RuntimeError(name)
+
+    monkeypatch.setenv("SPLITAD_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("SPLITAD_CACHE", "1")
+    monkeypatch.setitem(globals(), "shape", Odd())  # only an attribute is called so
+
+    @njit
+    def f(x):
+        return x.shape[0] * x[0]
+
+    assert ad.grad(f)(np.ones(3)).tolist() == [3.0, 0.0, 0.0]
+    assert not [file for file in (tmp_path / "compiled").iterdir() if file.name.endswith("-pair")]

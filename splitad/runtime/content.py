@@ -36,8 +36,8 @@ import sys
 import sysconfig
 import types as python_types
 import weakref
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +90,17 @@ def _is_trusted_module(name: str | None) -> bool:
     return file is not None and _is_trusted_file(file)
 
 
+def _sources() -> list[tuple[str, int, int]]:
+    found = []
+    for file in sorted(_PACKAGE.rglob("*.py")):
+        status = file.stat()
+        found.append((str(file.relative_to(_PACKAGE)), status.st_size, status.st_mtime_ns))
+    return found
+
+
+_SOURCES = _sources()  # now: what is edited later is not what runs in this process
+
+
 @functools.cache
 def versions() -> str:
     """All that code depends on besides its own content."""
@@ -98,10 +109,7 @@ def versions() -> str:
     for package in ("scipy", "numba-scipy"):
         with suppress(importlib.metadata.PackageNotFoundError):
             found.append((package, importlib.metadata.version(package)))
-    for file in sorted(_PACKAGE.rglob("*.py")):
-        status = file.stat()
-        found.append((str(file.relative_to(_PACKAGE)), status.st_size, status.st_mtime_ns))
-    return repr(found)
+    return repr((found, _SOURCES))
 
 
 @functools.cache
@@ -182,22 +190,22 @@ class Content:
         self._put(_versions_digest(), settings())
 
     def add(self, *things: Any) -> None:
-        try:
+        with _anything_may_fail():
             for thing in things:
                 self._add(thing)
-        except Unknown:
-            raise
-        except Exception as error:  # objects of the user's may do anything when they are asked
-            raise Unknown(str(error)) from error
 
     def digest(self) -> str:
-        for primal, rule in user.registered:
-            # functions of the user's are among the contents where they are called; others may be
-            # called anywhere in Numba's code
-            if not isinstance(primal, Foreign) and _goes_by_name(primal):
-                self._put("rule for")
-                self._add(primal)
-                self._add(rule)
+        """Nothing can be added afterwards."""
+        with _anything_may_fail():
+            for primal, rule in user.registered:
+                # functions of the user's are among the contents where they are called; others may be
+                # called anywhere in Numba's code
+                if not isinstance(primal, Foreign) and _goes_by_name(primal):
+                    self._put("rule for")
+                    self._add(primal)
+                    self._add(rule)
+        self._seen.clear()
+        self._kept.clear()
         return self._hash.hexdigest()[:40]
 
     def saw(self, code: python_types.CodeType) -> bool:
@@ -468,6 +476,17 @@ class Content:
             if identity is None:
                 raise Unknown(f"a value of type {t}")
             self._put(identity())
+
+
+@contextmanager
+def _anything_may_fail() -> Iterator[None]:
+    """Objects of the user's may do anything when they are asked what they are."""
+    try:
+        yield
+    except Unknown:
+        raise
+    except Exception as error:
+        raise Unknown(str(error)) from error
 
 
 def _goes_by_name(x: Any) -> bool:

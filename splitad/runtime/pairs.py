@@ -22,6 +22,7 @@ import inspect
 import threading
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -77,7 +78,8 @@ class Specialisation:
             self.name = name_of(self, lambda: content)
             give_name(int(self.counters.ctypes.data), f"splitad.{self.name}.counters", self)
             give_name(id(self), f"splitad.{self.name}.object", self)
-            name_boxes(argtypes)
+            with suppress(Unknown):
+                name_boxes(argtypes)
 
     def symbol(self, part: str) -> str | None:
         """The name of the address of a part of this, or of it; None where there is none."""
