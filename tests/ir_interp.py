@@ -156,6 +156,8 @@ class _Frame:
             return base.reshape(tuple(self.get(size) for size in stmt.index))  # type: ignore
         if stmt.kind == "contiguous":
             return np.require(base, requirements=stmt.out.type.layout)
+        if stmt.kind == "broadcast":
+            return np.broadcast_to(base, tuple(self.get(size) for size in stmt.index))  # type: ignore
         if stmt.kind == "T" and stmt.index:
             return np.transpose(base, [self.get(axis) for axis in stmt.index])
         return getattr(base, stmt.kind)

@@ -16,6 +16,7 @@ from splitad.ir import nodes as ir
 from splitad.ir.types import numpy_dtype
 from splitad.rules.spelling import spell, unique_number
 from splitad.tape.arrays import empty_array, zero_array
+from splitad.tape.broadcasting import as_strided, step_of
 from splitad.tape.ops import address_of, load_at, store_at
 
 
@@ -159,7 +160,17 @@ def view_text(w: Writer, stmt: ir.View, base: str) -> str:
             if stmt.index
             else f"{base}.reshape(())"
         )
+    if stmt.kind == "broadcast":
+        return _broadcast_text(w, stmt, base)
     raise InternalError(f"no such view: {stmt.kind}", stmt.loc)
+
+
+def _broadcast_text(w: Writer, stmt: ir.View, base: str) -> str:
+    apart = len(stmt.index) - stmt.base.type.ndim
+    w.use("as_strided", as_strided)
+    w.use("step_of", step_of)
+    steps = ["0"] * apart + [f"step_of({base}, {k})" for k in range(stmt.base.type.ndim)]
+    return f"as_strided({base}, ({index_text(w, stmt.index)},), ({', '.join(steps)},))"
 
 
 def call_text(w: Writer, fn: Callable[..., Any], args: tuple[ir.Operand, ...]) -> str:

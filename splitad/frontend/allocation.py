@@ -300,9 +300,31 @@ def eye(ctx: ArrayContext, args: Sequence[Any], kwargs: Any, type: types.Array) 
     columns = argument(ctx, args, kwargs, 1, "M", None)
     columns = rows if columns is None or is_none(columns) else ctx.shapes.intp(columns)
     shift = argument(ctx, args, kwargs, 2, "k", b.intp(0))
-    if not (isinstance(shift, ir.Lit) and shift.value == 0):
-        ctx.refuse("np.eye with a shifted diagonal.", "Fill the diagonal in a loop.")
-    return _diagonal(ctx, rows, columns, type)
+    if isinstance(shift, ir.Lit) and shift.value == 0:
+        return _diagonal(ctx, rows, columns, type)
+    shift, zero = ctx.shapes.intp(shift), b.intp(0)
+    right = ctx.prim(max, shift, zero, type=types.intp, name="right")
+    down = ctx.prim(operator.sub, right, shift, type=types.intp, name="down")
+    fits = [
+        ctx.prim(operator.sub, size, apart, type=types.intp)
+        for size, apart in ((rows, down), (columns, right))
+    ]
+    count = ctx.prim(max, ctx.prim(min, *fits, type=types.intp), zero, type=types.intp, name="n")
+    out = ctx.alloc((rows, columns), type, "zeros")
+    with ctx.nest((count,)) as (i,):
+        place = [ctx.prim(operator.add, i, apart, type=types.intp) for apart in (down, right)]
+        b.store(out, tuple(place), one(type), wraps=False)
+    return out
+
+
+def indices(ctx: ArrayContext, args: Sequence[Any], kwargs: Any, type: types.Array) -> ir.Var:
+    """np.indices: along the first axis, the index of each place in each axis"""
+    sizes = sizes_of(ctx, argument(ctx, args, kwargs, 0, "dimensions"))
+    out = ctx.alloc((ctx.b.intp(len(sizes)), *sizes), type)
+    for axis in range(len(sizes)):
+        with ctx.nest(sizes) as index:
+            ctx.b.store(out, (ctx.b.intp(axis), *index), index[axis], wraps=False)
+    return out
 
 
 def identity(ctx: ArrayContext, args: Sequence[Any], kwargs: Any, type: types.Array) -> ir.Var:
@@ -363,4 +385,5 @@ MAKERS: dict[Callable[..., Any], Maker] = {
     np.linspace: linspace,
     np.eye: eye,
     np.identity: identity,
+    np.indices: indices,
 }

@@ -82,7 +82,7 @@ class ArrayContext:
         elif kind == "T":
             order = [entry.value for entry in index] or range(len(keys))[::-1]  # type: ignore[union-attr]
             self.shapes.define(out, [keys[axis] for axis in order])
-        elif kind == "reshape":
+        elif kind in ("reshape", "broadcast"):
             self.shapes.define_by_sizes(out, index)  # type: ignore[arg-type]
         elif type.ndim == len(keys):
             self.shapes.define(out, keys)

@@ -19,10 +19,11 @@ from numba.core import types
 
 from splitad.errors import NoRuleError
 from splitad.frontend import elementwise
-from splitad.frontend.allocation import MAKERS, argument, copy, filled
+from splitad.frontend.allocation import MAKERS, argument, copy, filled, sizes_of
 from splitad.frontend.array_context import ArrayContext, is_array, is_scalar
+from splitad.frontend.broadcast import broadcast
 from splitad.frontend.draws import draw, is_random
-from splitad.frontend.elements import LazyMap, is_array_like, lazy_of, materialize
+from splitad.frontend.elements import LazyMap, Leaf, Repeated, is_array_like, lazy_of, materialize
 from splitad.frontend.elementwise import inplace_binop, into
 from splitad.frontend.indexing import (
     RecordVal,
@@ -34,7 +35,7 @@ from splitad.frontend.indexing import (
     setitem,
 )
 from splitad.frontend.joining import JOINS
-from splitad.frontend.reductions import REDUCTIONS, size_of
+from splitad.frontend.reductions import REDUCTIONS, size_of, sum_along
 from splitad.frontend.values import NONE, ListVal, PyVal, TupleVal, is_none
 from splitad.ir import nodes as ir
 from splitad.ir.types import signature, unify
@@ -320,6 +321,8 @@ def call(
         return MAKERS[fn](ctx, args, kwargs, result_type)
     if fn in REDUCTIONS and len(args) == 1 and not kwargs and is_array_like(args[0]):
         return REDUCTIONS[fn](ctx, args[0], result_type)
+    if fn is np.sum and args and isinstance(args[0], LazyMap):
+        return _sum_of_expression(ctx, args, kwargs, result_type)
     if fn in JOINS:
         return JOINS[fn](ctx, args, kwargs, result_type)  # type: ignore[arg-type]
     if is_random(fn):
@@ -341,6 +344,20 @@ def call(
     return _rule_call(ctx, fn, args, kwargs, result_type)
 
 
+def _sum_of_expression(
+    ctx: ArrayContext, args: Sequence[Any], kwargs: Mapping[str, Any], result_type: types.Type
+) -> Any:
+    """np.sum(expression, axis), without storing the expression's values"""
+    axis, ndim = argument(ctx, args, kwargs, 1, "axis", NONE), args[0].type.ndim
+    plain = len(args) <= 2 and not set(kwargs) - {"axis"} and isinstance(axis, ir.Lit)
+    if not plain or is_none(axis) or not -ndim <= axis.value < ndim:
+        return _rule_call(ctx, np.sum, args, kwargs, result_type)
+    if ndim == 1:
+        return REDUCTIONS[np.sum](ctx, args[0], result_type)
+    assert isinstance(result_type, types.Array)
+    return sum_along(ctx, args[0], axis.value % ndim, result_type)
+
+
 def _ufunc(
     ctx: ArrayContext,
     fn: np.ufunc,
@@ -350,6 +367,12 @@ def _ufunc(
 ) -> Any:
     if fn is np.matmul:
         return _rule_call(ctx, operator.matmul, args, kwargs, result_type)
+    if fn is np.divmod and len(args) == 2 and not kwargs:
+        assert isinstance(result_type, types.BaseTuple)
+        pair = [materialize(ctx, arg) for arg in args]
+        halves = zip((np.floor_divide, np.remainder), result_type, strict=True)
+        items = [materialize(ctx, elementwise.combine(ctx, f, pair, kind)) for f, kind in halves]
+        return TupleVal(tuple(items), result_type)
     out = args[fn.nin] if len(args) > fn.nin else kwargs.get("out")
     if fn.nout != 1 or set(kwargs) - {"out"}:
         raise NoRuleError(f"This form of np.{fn.__name__} has no rule.", ctx.b.loc)
@@ -454,13 +477,61 @@ def _flip(ctx: ArrayContext, args: Sequence[Any], kwargs: Any, type: types.Type)
 def _at_least(ndim: int) -> Callable[[ArrayContext, Sequence[Any], Any, Any], Any]:
     def convert(ctx: ArrayContext, args: Sequence[Any], kwargs: Any, type: types.Type) -> Any:
         array: Any = materialize(ctx, args[0]) if len(args) == 1 else None
-        if not is_array(array) or array.type.ndim not in (ndim - 1, ndim):
+        if not is_array(array):
             ctx.refuse(f"This form of np.atleast_{ndim}d is not supported.")
-        if array.type.ndim == ndim:
+        if array.type.ndim >= ndim:
             return array
-        return getitem(ctx, array, [ir.NewAxis(), *[ir.Slice(None, None, None)] * (ndim - 1)], type)
+        new = (ir.NewAxis(),)
+        entries: tuple[Any, ...] = (ir.Slice(None, None, None),) * array.type.ndim
+        entries = new * (min(ndim, 2) - array.type.ndim) + entries
+        return getitem(ctx, array, entries + new * (ndim - len(entries)), type)
 
     return convert
+
+
+def _broadcast_to(ctx: ArrayContext, args: Sequence[Any], kwargs: Any, type: types.Type) -> Any:
+    """np.broadcast_to, with the checks that Numba makes"""
+    array = _as_array(ctx, args[0])
+    sizes = sizes_of(ctx, argument(ctx, args, kwargs, 1, "shape"))
+    b, have = ctx.b, ctx.shapes.dims(array)
+    if len(have) > len(sizes):
+        ctx.refuse("np.broadcast_to with fewer dimensions than the array has.")
+    for size in sizes:
+        if not (isinstance(size, ir.Lit) and size.value >= 0):
+            below = b.prim(operator.lt, size, b.intp(0), type=types.boolean)
+            message = "all elements of broadcast shape must be non-negative"
+            ctx.raise_if(below, ValueError, message)
+    for mine, size in zip(have, sizes[len(sizes) - len(have) :], strict=True):
+        if not ctx.shapes.same(mine, size) and not (isinstance(mine, ir.Lit) and mine.value == 1):
+            differ = b.prim(operator.ne, mine, size, type=types.boolean)
+            wide = b.prim(operator.ne, mine, b.intp(1), type=types.boolean)
+            both = b.prim(operator.and_, differ, wide, type=types.boolean)
+            message = "operands could not be broadcast together with remapped shapes"
+            ctx.raise_if(both, ValueError, message)
+    return _repeated(array, sizes, type)
+
+
+def _repeated(array: ir.Var, sizes: Sequence[ir.Operand], type: Any) -> Repeated:
+    # Numba's type is read-only, which its shadow is not
+    kind = types.Array(array.type.dtype, len(sizes), "A")
+    return Repeated(Leaf(array), tuple(sizes), kind)
+
+
+def _as_array(ctx: ArrayContext, value: Any) -> ir.Var:
+    if is_scalar(value):
+        return filled(ctx, (), types.Array(types.unliteral(value.type), 0, "C"), value)
+    if not is_array_like(value):
+        ctx.refuse("Something that is neither an array nor a number is broadcast.")
+    return materialize(ctx, value)  # type: ignore[no-any-return]
+
+
+def _broadcast_arrays(ctx: ArrayContext, args: Sequence[Any], kwargs: Any, type: types.Type) -> Any:
+    """A list of views, of which the items are known one by one."""
+    given = [_as_array(ctx, arg) for arg in args]
+    sizes = broadcast(ctx, [ctx.shapes.dims(array) for array in given])
+    sizes = sizes or (ctx.b.intp(1),)
+    items = tuple(materialize(ctx, _repeated(array, sizes, type)) for array in given)
+    return ListVal(items, None)
 
 
 def _reshape(ctx: ArrayContext, args: Sequence[Any], kwargs: Any, type: types.Type) -> Any:
@@ -494,6 +565,9 @@ _SIMPLE: dict[Fn, Callable[[ArrayContext, Sequence[Any], Any, Any], Any]] = {
     np.flip: _flip,
     np.atleast_1d: _at_least(1),
     np.atleast_2d: _at_least(2),
+    np.atleast_3d: _at_least(3),
+    np.broadcast_to: _broadcast_to,
+    np.broadcast_arrays: _broadcast_arrays,
     np.ravel: _ravel,
     np.real: _real,
     np.imag: _imag,
@@ -568,7 +642,8 @@ def _outs(
     if rule.forward is None:
         return (ctx.b.fresh(rule.name, types.unliteral(result_type)),)
     found = signature(ctx.rules.jitted_forward(rule), kinds)
-    if found is None or not isinstance(found[0], types.BaseTuple):
+    if found is None or isinstance(found[0], types.BaseTuple) != bool(rule.residual):
         ctx.refuse(f"The rule of {rule.name} has no forward for these types.")
     names = (rule.name, *rule.residual)
-    return tuple(ctx.b.fresh(name, kind) for name, kind in zip(names, found[0], strict=True))
+    made: Any = found[0] if rule.residual else (found[0],)
+    return tuple(ctx.b.fresh(name, kind) for name, kind in zip(names, made, strict=True))

@@ -6,11 +6,14 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from numba.core import types
 from numba.typed import List
 
 from splitad.errors import SplitadError
 from splitad.frontend import arrays, lists, merge, operators, scalars, structs
+from splitad.frontend.allocation import sizes_of
+from splitad.frontend.broadcast import broadcast
 from splitad.frontend.constants import constant, tuple_type
 from splitad.frontend.overloads import implementation
 from splitad.frontend.pending import is_arrayish
@@ -26,6 +29,7 @@ from splitad.frontend.values import (
     is_scalar,
 )
 from splitad.ir import nodes as ir
+from splitad.ir.types import FULL_SLICES, TUPLE_SETITEM
 
 Handler = Callable[[Context, list[Any], dict[str, Any], "types.Type | None", str], Any]
 TUPLE_CLASS = type
@@ -124,6 +128,29 @@ def _tuple(c: Context, args: list[Any], kwargs: Any, type: Any, name: str) -> An
     if isinstance(value, TupleVal):
         return value if type is None else TupleVal(value.items, type)
     c.refuse("tuple() is supported of a tuple only.")
+
+
+@handles(np.broadcast_shapes)
+def _broadcast_shapes(c: Context, args: list[Any], kwargs: Any, type: Any, name: str) -> Any:
+    return TupleVal(broadcast(c.arrays, [sizes_of(c.arrays, shape) for shape in args]), type)
+
+
+@handles(TUPLE_SETITEM)
+def _tuple_setitem(c: Context, args: list[Any], kwargs: Any, type: Any, name: str) -> Any:
+    whole, k, item = args
+    if not isinstance(whole, TupleVal) or not isinstance(k, ir.Lit):
+        c.refuse("An item of a tuple is replaced at a place that is not known at compile time.")
+    items = list(whole.items)
+    items[k.value] = item
+    return TupleVal(tuple(items), type)
+
+
+@handles(FULL_SLICES)
+def _full_slices(c: Context, args: list[Any], kwargs: Any, type: Any, name: str) -> Any:
+    (count,) = args
+    if not isinstance(count, ir.Lit):
+        c.refuse("As many slices as there are dimensions: this number is not known.")
+    return TupleVal((ir.Slice(None, None, None),) * count.value, type)
 
 
 @handles(slice)

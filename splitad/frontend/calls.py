@@ -27,6 +27,7 @@ from splitad.frontend.constants import constant
 from splitad.frontend.inline import inline
 from splitad.frontend.pending import is_arrayish, settle, take
 from splitad.frontend.state import Context, describe
+from splitad.frontend.substitutes import SUBSTITUTES
 from splitad.frontend.values import (
     NONE,
     GrowVal,
@@ -48,9 +49,13 @@ _RULE_HINT = "Register a rule for it with splitad.rule, or write it as an njit f
 def call(c: Context, node: ast.Call, type: types.Type | None, name: str) -> Any:
     """The value of a call (None for a call whose value is not used)."""
     fn = scalars.name_value(c, node.func)
-    operands = [arg.value if isinstance(arg, ast.Starred) else arg for arg in node.args]
+    operands = [node.func]
+    operands += [arg.value if isinstance(arg, ast.Starred) else arg for arg in node.args]
     operands += [keyword.value for keyword in node.keywords]
     settle(c, tuple(operands))
+    if isinstance(fn, MethodVal) and isinstance(fn.owner, arrays.LazyMap):
+        assert isinstance(node.func, ast.Name)
+        c.frame.names.pop(node.func.id)  # it is not pending any more
     args: list[Any] = []
     for arg in node.args:
         if isinstance(arg, ast.Starred):
@@ -158,6 +163,8 @@ def function(
         return scalar_call(c, fn, args, kwargs, type, name)
     if _has_source(fn):
         return inline(c, fn, settled(c, args), settled_kwargs(c, kwargs), site)
+    if _hashable(fn) and fn in SUBSTITUTES:
+        return inline(c, SUBSTITUTES[fn], settled(c, args), settled_kwargs(c, kwargs), site)
     overload = builtin_calls.overload_of(c, fn, settled(c, args), settled_kwargs(c, kwargs))
     if overload is not None:
         return _inline_overload(c, fn, overload, args, kwargs, site)

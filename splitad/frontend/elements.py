@@ -70,6 +70,11 @@ class LazyMap:
     type: types.Array
 
 
+@dataclass(frozen=True, eq=False)
+class Repeated(LazyMap):
+    """np.broadcast_to of an array: as part of an expression it is read in place, by itself it is a view."""
+
+
 def leaves(expr: Expr) -> Iterator[ir.Var]:
     """The arrays that an expression reads."""
     match expr:
@@ -195,6 +200,9 @@ def materialize(ctx: ArrayContext, value: Any, name: str = "a") -> Any:
     """The array itself where it is one; else a new one with the expression's values."""
     if not isinstance(value, LazyMap):
         return value
+    if isinstance(value, Repeated):
+        assert isinstance(value.expr, Leaf)
+        return ctx.view(value.expr.array, "broadcast", value.sizes, value.type, name)
     out = ctx.alloc(value.sizes, value.type, name=name)
     expr = element_of(value)
     elements = Elements(ctx, [expr], value.sizes)

@@ -7,6 +7,7 @@ reach the IR.  Statements are here; control flow is in control.py, calls in call
 from __future__ import annotations
 
 import ast
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -30,7 +31,7 @@ from splitad.frontend import (
 from splitad.frontend.array_context import ArrayContext
 from splitad.frontend.constants import tuple_type
 from splitad.frontend.normal import is_temp, plain
-from splitad.frontend.pending import is_arrayish, settle, shape_of, take
+from splitad.frontend.pending import is_arrayish, method_of_pending, settle, shape_of, take
 from splitad.frontend.read import read
 from splitad.frontend.state import CompileFlags, Context, Frame, describe, parameters
 from splitad.frontend.structured import (
@@ -290,6 +291,10 @@ def unpack(c: Context, stmt: ast.stmt, targets: list[ast.expr], value: Value) ->
             arrays.getitem(c.arrays, value, [c.b.intp(k)], _item_type(value.type))
             for k in range(count)
         ]
+    elif isinstance(value, GrowVal):
+        wrong = scalars.prim(c, operator.ne, lists.length(c, value), c.b.intp(count))
+        scalars.raise_if(c, wrong, ValueError)
+        items = [lists.getitem(c, value, c.b.intp(k), False) for k in range(count)]
     else:
         c.refuse(f"{describe(value)} cannot be unpacked.")
     for target, item in zip(targets, items, strict=True):
@@ -338,6 +343,9 @@ def expression(c: Context, node: ast.expr, type: types.Type | None, name: str) -
                 lists.loop_begins(c, scalars.name_value(c, node.args[0]))
             return calls.call(c, node, type, name)
         case ast.Attribute(value=owner, attr=attr):
+            bound = method_of_pending(c, owner, attr, type)
+            if bound is not None:
+                return bound
             return structs.attribute(c, scalars.name_value(c, owner), attr, type, name)
         case ast.Subscript(value=owner, slice=index):
             return subscripts.getitem(c, owner, index, type, name, getattr(node, "iterates", False))

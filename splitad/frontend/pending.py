@@ -18,6 +18,7 @@ from splitad.frontend.normal import NormalFunction, is_temp
 from splitad.frontend.state import Context
 from splitad.frontend.structure import structure
 from splitad.frontend.structured import names_assigned
+from splitad.frontend.values import MethodVal
 from splitad.ir import nodes as ir
 
 
@@ -56,6 +57,21 @@ def settle(c: Context, keep: tuple[ast.AST, ...] = ()) -> None:
     for name, value in list(c.frame.names.items()):
         if isinstance(value, arrays.LazyMap) and name not in kept:
             c.frame.names[name] = arrays.materialize(c.arrays, value)
+        elif isinstance(value, MethodVal) and isinstance(value.owner, arrays.LazyMap):
+            if name not in kept:
+                owner = arrays.materialize(c.arrays, value.owner)
+                c.frame.names[name] = MethodVal(owner, value.name)
+
+
+def method_of_pending(
+    c: Context, node: ast.expr, name: str, type: types.Type | None
+) -> MethodVal | None:
+    """``(a * b).sum``, where the function of that name takes an expression as it is; else None."""
+    if not isinstance(type, types.BoundFunction) or arrays.function_of(name) is None:
+        return None
+    if not isinstance(node, ast.Name) or not isinstance(c.get(node.id), arrays.LazyMap):
+        return None
+    return MethodVal(take(c, node), name)
 
 
 def take(c: Context, node: ast.expr) -> Any:

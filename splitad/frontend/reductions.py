@@ -1,4 +1,4 @@
-"""Reductions of whole arrays to a scalar, as loops that add in the order in which Numba does.
+"""Reductions of arrays to a scalar, or along one axis, as loops that add in the order in which Numba does.
 
 An operand that is not computed yet is reduced without being stored: Numba stores it and reads it back,
 which gives the same numbers.
@@ -15,7 +15,16 @@ from numba.core import types
 
 from splitad.frontend.allocation import constant
 from splitad.frontend.array_context import ArrayContext, Index
-from splitad.frontend.elements import Elements, element_of, lazy_of, materialize
+from splitad.frontend.elements import (
+    Convert,
+    Elements,
+    Expr,
+    LazyMap,
+    Op,
+    element_of,
+    lazy_of,
+    materialize,
+)
 from splitad.ir import nodes as ir
 from splitad.ir.types import scalar_result
 
@@ -66,6 +75,35 @@ def total(ctx: ArrayContext, value: Any, type: types.Type) -> ir.Operand:
     return _accumulated(ctx, value, operator.add, 0, type)
 
 
+def sum_along(ctx: ArrayContext, value: LazyMap, axis: int, type: types.Array) -> ir.Var:
+    """np.sum of an expression along one axis: element by element, each sum in the order of that axis"""
+    sizes, expr = value.sizes, element_of(value)
+    others = (*sizes[:axis], *sizes[axis + 1 :])
+    last = axis == len(others)
+    out = ctx.alloc(others, type, "empty" if last else "zeros", "total")
+    elements = Elements(ctx, [expr], sizes)
+
+    def added(acc: ir.Operand, index: Index) -> ir.Var:
+        (element,) = elements.at(index, [expr])
+        element = ctx.b.cast(element, type.dtype)
+        return ctx.b.prim(operator.add, acc, element, type=type.dtype, name="acc")
+
+    if last:
+        with ctx.nest(others) as index:
+            start = constant(0, type.dtype)
+
+            def body(k: Index, values: Values, index: Index = index) -> list[ir.Operand]:
+                return [added(values[0], (*index, *k))]
+
+            (acc,) = ctx.fold(sizes[axis:], (start,), body)
+            ctx.b.store(out, index, acc, wraps=False)
+        return out
+    with ctx.nest(sizes) as index:
+        place = (*index[:axis], *index[axis + 1 :])
+        ctx.b.store(out, place, added(ctx.b.load(out, *place, wraps=False), index), wraps=False)
+    return out
+
+
 def product(ctx: ArrayContext, value: Any, type: types.Type) -> ir.Operand:
     """np.prod"""
     return _accumulated(ctx, value, operator.mul, 1, type)
@@ -105,8 +143,12 @@ def _over_size(
 
 
 def variance(ctx: ArrayContext, value: Any, type: types.Type) -> ir.Operand:
-    """np.var: the mean of the squared differences from the mean, summed in double precision."""
-    value = materialize(ctx, value)
+    """np.var: the mean of the squared differences from the mean, summed in double precision.
+
+    The elements are needed twice: a cheap expression is computed twice, others are stored.
+    """
+    if not isinstance(value, LazyMap) or not _is_cheap(ctx, value.expr):
+        value = materialize(ctx, value)
     dtype = value.type.dtype
     kind = dtype if isinstance(dtype, (types.Float, types.Complex)) else types.float64
     kind = kind if kind == types.float64 else _mean_type(kind)
@@ -120,6 +162,18 @@ def variance(ctx: ArrayContext, value: Any, type: types.Type) -> ir.Operand:
 
     (acc,) = reduce(ctx, value, (ir.Lit(0.0, types.float64),), step)
     return ctx.b.cast(_over_size(ctx, acc, value, types.float64, raises=True), type)
+
+
+def _is_cheap(ctx: ArrayContext, expr: Expr) -> bool:
+    """Whether an expression is arithmetic, no more than a few operations."""
+    match expr:
+        case Convert(arg):
+            return _is_cheap(ctx, arg)
+        case Op(fn, args):
+            rule = ctx.rules.scalar_rule(fn)
+            known = rule is not None and rule.cheap
+            return known and all(_is_cheap(ctx, arg) for arg in args)
+    return True
 
 
 def _squared(ctx: ArrayContext, value: ir.Var) -> ir.Var:
@@ -153,34 +207,54 @@ def largest(ctx: ArrayContext, value: Any, type: types.Type) -> ir.Operand:
 
 
 def _extreme(ctx: ArrayContext, value: Any, keeps: Any, name: str) -> ir.Operand:
-    """The first smallest or largest element, or the first NaN.
+    """The first smallest or largest element, or the first NaN; complex numbers by their real parts first.
 
     The loop finds *where* it is, so that the derivative is that of one load.  keeps(element, best) is
     whether the best so far remains; with a NaN it is False, so a NaN is taken, and then kept.
     """
-    array = materialize(ctx, value)
-    b, dtype = ctx.b, array.type.dtype
-    if isinstance(dtype, types.Complex):
-        ctx.refuse(f"The {name} of complex numbers.")
+    source, expr = lazy_of(ctx, value), element_of(value)
+    b, dtype, sizes = ctx.b, source.type.dtype, source.sizes
     message = f"zero-size array to reduction operation {name} which has no identity"
-    is_empty = b.prim(operator.eq, size_of(ctx, array), b.intp(0), type=types.boolean)
+    is_empty = b.prim(operator.eq, size_of(ctx, source), b.intp(0), type=types.boolean)
     ctx.raise_if(is_empty, ValueError, message)
-    zeros = (b.intp(0),) * array.type.ndim
-    first = b.load(array, *zeros, wraps=False)
-    sizes = ctx.shapes.dims(array)
+    zeros = (b.intp(0),) * len(sizes)
+    elements = Elements(ctx, [expr], sizes)
+    (first,) = elements.at(zeros, [expr])
 
     def body(index: Index, values: Values) -> list[ir.Operand]:
         best, *where = values
-        element = b.load(array, *index, wraps=False)
-        keep: ir.Operand = b.prim(keeps, element, best, type=types.boolean)
+        (element,) = elements.at(index, [expr])
+        keep = _keeps(ctx, keeps, element, best)
         if isinstance(dtype, types.Float):
             found_nan = b.prim(operator.ne, best, best, type=types.boolean)
             keep = b.prim(operator.or_, keep, found_nan, type=types.boolean)
         pairs = zip((best, *where), (element, *index), strict=True)
         return [ctx.select(keep, old, new) for old, new in pairs]
 
-    _, *place = ctx.fold(sizes, (first, *zeros), body, array.type.layout, name="best")
-    return b.load(array, *place, wraps=False)
+    _, *place = ctx.fold(sizes, (first, *zeros), body, source.type.layout, name="best")
+    (best,) = elements.at(tuple(place), [expr])
+    return best
+
+
+def _keeps(ctx: ArrayContext, keeps: Any, element: ir.Operand, best: ir.Operand) -> ir.Operand:
+    """``element keeps best``; of complex numbers: unless the real part of the element goes further, or is
+    equal and the imaginary part goes further, so that a NaN is not taken, as in Numba"""
+    kind = types.unliteral(best.type)
+
+    def test(fn: Any, x: ir.Operand, y: ir.Operand) -> ir.Operand:
+        return ctx.b.prim(fn, x, y, type=types.boolean)
+
+    if not isinstance(kind, types.Complex):
+        return test(keeps, element, best)
+    part = kind.underlying_float
+    beyond = operator.lt if keeps is operator.ge else operator.gt
+    (x, y), (u, v) = (
+        [ctx.b.prim(fn, z, type=part) for fn in (ctx.ops.real, ctx.ops.imag)]
+        for z in (element, best)
+    )
+    tied = test(operator.and_, test(operator.eq, x, u), test(beyond, y, v))
+    taken = test(operator.or_, test(beyond, x, u), tied)
+    return ctx.b.prim(operator.not_, taken, type=types.boolean)
 
 
 # ---- truth ---------------------------------------------------------------------------------------------

@@ -189,6 +189,10 @@ class Context:
         if type is None or isinstance(type, types.Omitted):
             return value
         type = types.unliteral(type)
+        if isinstance(type, types.Optional) and isinstance(
+            getattr(value, "type", None), types.Array
+        ):
+            return value  # of a function whose source in Numba ends without a return, which it never reaches
         if isinstance(value, TupleVal) and isinstance(type, types.BaseTuple):
             if value.type == type:
                 return value

@@ -175,6 +175,8 @@ class View(Node):
     kind "field":   base["name"] of a record array; index is (Lit(name),)
     kind "reshape": base.reshape(shape), base contiguous; index holds the sizes
     kind "contiguous": base itself with a type that says its layout, where it was tested to have it
+    kind "broadcast": base with more axes in front, and axes of size one repeated; index holds the sizes,
+                     which were tested to fit.  Elements of it share memory: nothing is stored in it
     """
 
     out: Var

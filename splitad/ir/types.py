@@ -14,6 +14,7 @@ import numpy as np
 from numba.core import types
 from numba.core.errors import NumbaError as NumbaError  # for other parts too
 from numba.core.registry import cpu_target
+from numba.cpython.unsafe import tuple as unsafe_tuple
 from numba.np import numpy_support
 
 from splitad.ir.foreign import callable_of
@@ -69,6 +70,10 @@ def signature(
     if found is None:
         return None
     return found.return_type, tuple(found.args)
+
+
+# What Numba's own sources use of Numba: a tuple with another item, and ``(slice(None),) * n``.
+TUPLE_SETITEM, FULL_SLICES = unsafe_tuple.tuple_setitem, unsafe_tuple.build_full_slice_tuple
 
 
 def _is_operator(fn: Callable[..., Any]) -> bool:

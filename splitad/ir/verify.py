@@ -215,7 +215,7 @@ class _Checker:
                 self.fault(f"{len(entries)} entries for {base.ndim} dimensions", stmt)
             self.integers([e for e in entries if not isinstance(e, ir.Slice)], "index", stmt)
             ndim = sum(isinstance(entry, (ir.Slice, ir.NewAxis)) for entry in index)
-        elif stmt.kind == "reshape":
+        elif stmt.kind in ("reshape", "broadcast"):
             self.integers(index, "size", stmt)  # type: ignore[arg-type]
             ndim = len(index)
         elif stmt.kind not in ("T", "real", "imag", "field", "contiguous"):

@@ -372,6 +372,41 @@ def slogdet_pullback(a, sign, logdet, d_sign, d_logdet, d_a):  # type: ignore[no
             d_a += bar * conj_t(np.linalg.inv(np.ascontiguousarray(a)))
 
 
+@register_jitable
+def _copied(a):  # type: ignore[no-untyped-def]
+    out = np.empty(a.shape, a.dtype)
+    out[:, :] = a
+    return out
+
+
+def matrix_power_forward(a, n):  # type: ignore[no-untyped-def]
+    """The products in Numba's order.  The type of Numba's own says that it may return None."""
+    if n == 0:
+        one = np.zeros(a.shape, a.dtype)
+        for k in range(a.shape[0]):
+            one[k, k] = 1.0
+        return one
+    if a.shape[0] != a.shape[1]:
+        raise ValueError("input must be a square array")
+    base = _copied(a)
+    if a.shape[0] == 0:
+        return base
+    if n < 0:
+        base = _copied(np.linalg.inv(base))
+        n = -n
+    if n == 3:
+        return np.dot(np.dot(base, base), base)
+    power, first = base, True
+    while True:
+        if n & 1:
+            power = base if first else np.dot(power, base)
+            first = False
+        n = n >> 1
+        if n == 0:
+            return power
+        base = np.dot(base, base)
+
+
 @njit(error_model="numpy")
 def matrix_power_pullback(a, n, d_out, d_a):  # type: ignore[no-untyped-def]
     """The sum of (a^H)^k d (a^H)^(n - 1 - k)"""
@@ -483,6 +518,7 @@ array("slogdet", (_L.slogdet,), "a", pullback=slogdet_pullback, results="sign lo
       check=_check_matrix)  # fmt: skip
 array("cond", (_L.cond,), "a", pullback=cond_pullback, static="p", check=_check_matrix)
 array("matrix_power", (_L.matrix_power,), "a n", pullback=matrix_power_pullback,
+      forward=matrix_power_forward,
       check=lambda args, static: _check_matrix(args[:1], static))  # fmt: skip
 array("pinv", (_L.pinv,), "a", pullback=pinv_pullback, static="rcond", check=_check_matrix)
 array("lstsq", (_L.lstsq,), "a b", pullback=lstsq_pullback, static="rcond",

@@ -211,11 +211,23 @@ def extreme_pullback(a, out, d_out, d_a):  # type: ignore[no-untyped-def]
             return
 
 
+@register_jitable
+def _first(flat, sign):  # type: ignore[no-untyped-def]
+    """Where the first largest element is, for sign 1, or the first smallest, for -1; complex numbers are
+    in the order of their real parts, then of their imaginary parts."""
+    best = 0
+    for k in range(1, len(flat)):
+        x, y = sign * flat[k], sign * flat[best]
+        if x.real > y.real or (x.real == y.real and x.imag > y.imag):
+            best = k
+    return best
+
+
 @njit(error_model="numpy")
 def ptp_pullback(a, d_out, d_a):  # type: ignore[no-untyped-def]
     flat, shadow = a.ravel(), d_a.flat
-    shadow[np.argmax(flat)] += d_out
-    shadow[np.argmin(flat)] -= d_out
+    shadow[_first(flat, 1.0)] += d_out
+    shadow[_first(flat, -1.0)] -= d_out
 
 
 @njit(error_model="numpy")
@@ -239,20 +251,26 @@ def _check_histogram(args: Types, static: Mapping[str, Any]) -> str | None:
 # ---- picking by index ------------------------------------------------------------------------------
 
 
-def _scatter(d_a: Any, indices: Any, d_out: Any) -> None:
+def _scatter(d_a: Any, indices: Any, axis: Any, d_out: Any) -> None:
     raise NotImplementedError
 
 
 @overload(_scatter)
-def _scatter_impl(d_a, indices, d_out):  # type: ignore[no-untyped-def]
+def _scatter_impl(d_a, indices, axis, d_out):  # type: ignore[no-untyped-def]
+    if isinstance(axis, types.Integer) and isinstance(d_out, types.Array):
+
+        def along(d_a, indices, axis, d_out):  # type: ignore[no-untyped-def]
+            _scatter_along(d_a, np.asarray(indices).ravel(), axis, d_out)
+
+        return along
     if not isinstance(indices, types.Array):
 
-        def one(d_a, indices, d_out):  # type: ignore[no-untyped-def]
+        def one(d_a, indices, axis, d_out):  # type: ignore[no-untyped-def]
             d_a.flat[indices if indices >= 0 else indices + d_a.size] += d_out
 
         return one
 
-    def several(d_a, indices, d_out):  # type: ignore[no-untyped-def]
+    def several(d_a, indices, axis, d_out):  # type: ignore[no-untyped-def]
         shadow, cotangents, size = d_a.flat, d_out.flat, d_a.size
         places = indices.ravel()
         for k in range(len(places)):
@@ -261,26 +279,73 @@ def _scatter_impl(d_a, indices, d_out):  # type: ignore[no-untyped-def]
     return several
 
 
+@register_jitable
+def _scatter_along(d_a, places, axis, d_out):  # type: ignore[no-untyped-def]
+    """out[..., k, ...] = a[..., places[k], ...]"""
+    axis = axis if axis >= 0 else axis + d_a.ndim
+    before, behind, size, count = 1, 1, d_a.shape[axis], len(places)
+    for k in range(d_a.ndim):
+        if k < axis:
+            before *= d_a.shape[k]
+        elif k > axis:
+            behind *= d_a.shape[k]
+    shadow, cotangents = d_a.flat, d_out.flat
+    for p in range(before):
+        for k in range(count):
+            place = places[k] if places[k] >= 0 else places[k] + size
+            for q in range(behind):
+                shadow[(p * size + place) * behind + q] += cotangents[(p * count + k) * behind + q]
+
+
 @njit(error_model="numpy")
-def take_pullback(indices, d_out, d_a):  # type: ignore[no-untyped-def]
-    _scatter(d_a, indices, d_out)
+def take_pullback(indices, axis, d_out, d_a):  # type: ignore[no-untyped-def]
+    _scatter(d_a, indices, axis, d_out)
     return (0.0,)
 
 
+def _from_end(axis: Any, ndim: Any) -> Any:
+    raise NotImplementedError
+
+
+@overload(_from_end)
+def _from_end_impl(axis, ndim):  # type: ignore[no-untyped-def]
+    if isinstance(axis, types.Integer):
+        return lambda axis, ndim: axis if axis >= 0 else axis + ndim
+    return lambda axis, ndim: 0  # of an array of one dimension
+
+
 @njit(error_model="numpy")
-def take_along_pullback(indices, d_out, d_arr):  # type: ignore[no-untyped-def]
-    _scatter(d_arr, indices, d_out)
+def take_along_pullback(indices, axis, d_out, d_arr):  # type: ignore[no-untyped-def]
+    """Axes of size one are repeated, those of indices and of arr."""
+    axis = _from_end(axis, d_arr.ndim)
+    shadow, cotangents, flat = d_arr.flat, d_out.flat, indices.ravel()
+    for k in range(d_out.size):
+        rest, place, at, along = k, 0, 0, 1
+        step, width = 1, 1
+        for other in range(d_out.ndim - 1, -1, -1):
+            digit = rest % d_out.shape[other]
+            rest //= d_out.shape[other]
+            if indices.shape[other] != 1:
+                at += digit * width
+            width *= indices.shape[other]
+            if other == axis:
+                along = step
+            elif d_arr.shape[other] != 1:
+                place += digit * step
+            step *= d_arr.shape[other]
+        j = flat[at]
+        shadow[place + along * (j if j >= 0 else j + d_arr.shape[axis])] += cotangents[k]
 
 
 def _check_along(args: Types, static: Mapping[str, Any]) -> str | None:
-    if not numeric(args[0]) or args[0].ndim != 1:
-        return "take_along_axis of more than one dimension has no derivative rule; write loops"
+    if not numeric(args[0]) or (static.get("axis") is None and args[0].ndim != 1):
+        return "of anything but an array, along an axis of it, this has no derivative rule"
     return None
 
 
 def _check_take(args: Types, static: Mapping[str, Any]) -> str | None:
-    if static.get("axis") is not None:
-        return "take along an axis has no derivative rule; index the array: a[:, indices]"
+    if static.get("axis") is not None and getattr(args[1], "ndim", 0) > 1:
+        return "take along an axis has a derivative rule for an integer or a vector of indices"
     return _check_array(args, static)
 
 

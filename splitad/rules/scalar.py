@@ -178,6 +178,13 @@ scalar("complex", (complex,), "x y", dx="1.0", dy="1.0", complex_dx=Adjoint("d")
 scalar("angle", _fns("np.angle", "cmath.phase"), "x", dx="0.0",
        complex_dx=Adjoint("d * complex(-over_norm2(x.imag, x.real), over_norm2(x.real, x.imag))"),
        samples=[(1.5,), (1 - 2j,), (-1 + 0.5j,)])  # fmt: skip
+# z / abs(z); before NumPy 2 the sign of the real part
+if np.lib.NumpyVersion(np.__version__) >= "2.0.0":
+    scalar("sign", (np.sign,), "x", dx=None,
+           complex_dx=Adjoint("0.0 * x if out == 0 else (d * out.conjugate()).imag / abs(x) * (1j * out)"),
+           cheap=True, samples=[(1 - 2j,), (-1 + 0.5j,)])  # fmt: skip
+else:
+    zero("sign", (np.sign,))
 scalar("rect", (cmath.rect,), "r phi", dr="cmath.exp(1j * phi)", dphi="1j * out",
        samples=[(1.5, 0.3)])  # fmt: skip
 
@@ -194,7 +201,7 @@ zero("bits", _fns("operator.and_", "operator.or_", "operator.xor", "operator.inv
 zero("logic", _fns("operator.not_", "operator.truth", "np.logical_and", "np.logical_or",
      "np.logical_xor", "np.logical_not"))  # fmt: skip
 zero("classify", _fns("math.isnan", "math.isinf", "math.isfinite", "cmath.isnan", "cmath.isinf",
-     "cmath.isfinite", "np.isnan", "np.isinf", "np.isfinite", "np.isnat", "np.signbit", "np.sign",
+     "cmath.isfinite", "np.isnan", "np.isinf", "np.isfinite", "np.isnat", "np.signbit",
      "np.isreal", "np.iscomplex"))  # fmt: skip
 zero("to_integer", (round, *_fns("math.floor", "math.ceil", "math.trunc", "np.floor", "np.ceil",
      "np.trunc", "np.rint", "np.round", "np.around")))  # fmt: skip
@@ -203,5 +210,4 @@ zero("spacing", (np.spacing,), cheap=False)
 zero("text", (str,), cheap=False)
 refuse(_fns("math.frexp"), "math.frexp has no derivative rule; use math.log2 or scale by hand")
 refuse(_fns("math.modf"), "math.modf has no derivative rule; write x - math.trunc(x)")
-refuse((divmod, np.divmod), "divmod has no derivative rule of its own; write x // y and x % y")
 refuse((cmath.polar,), "cmath.polar has no derivative rule; use abs and cmath.phase")

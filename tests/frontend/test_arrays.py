@@ -414,9 +414,62 @@ def whole_records(z):
     return z["x"].sum()
 
 
+def reduced_expressions(a, b):
+    return (
+        np.sum(a * b, axis=0), (a - b).sum(axis=1), np.sum(a * a, -1), np.sum(a + b, axis=None),
+        np.max(a * b), (a - b).min(), np.var(a * b), np.std(a + np.exp(b)), np.mean(a * b), np.prod(a - b),
+    )  # fmt: skip
+
+
+def sums_of_cubes(a, b):
+    return np.sum(a * b, axis=1), np.sum(a * b, axis=-1), (a[0, 0] * b[0, 0]).sum(axis=0)
+
+
+@numba.njit
+def doubled(a):
+    a *= 2.0
+    return a[0]
+
+
+def changed_before_the_call(a):
+    """The expression is that of before its argument is evaluated."""
+    return (a * a).clip(-1.0, doubled(a)), a.sum()
+
+
+def extremes_of_complex(a):
+    return a.max(), np.min(a), np.max(a * a), np.amin(-a)
+
+
+def widened(a, m):
+    u, w = np.broadcast_arrays(a, m)
+    return (
+        np.broadcast_to(a, (2, 3)), np.broadcast_to(2.5, (2,)), u, w, np.broadcast_shapes((2, 1), (3,)),
+        np.broadcast_to(m[:, :1], (4, 2, 3)) + a,
+    )  # fmt: skip
+
+
+def numbered(k):
+    return np.indices((2, 3)), np.eye(3, 4, k), np.eye(2, 3, k=-1), np.eye(2, 2, 7)
+
+
+def divided(a, b):
+    return np.divmod(a, b)
+
+
+FUSED = [
+    (reduced_expressions, [(A(3, 4), A(4)), (A(3, 4, order="F"), A(1, 4)), (A(2, 1), A(2, 1))]),
+    (sums_of_cubes, [(A(2, 3, 4), A(3, 4))]),
+    (changed_before_the_call, [(A(4),)]),
+    (extremes_of_complex, [(A(5) + 1j * A(5)[::-1],), (np.array([1 + 1j, 1 + 2j, 1 - 1j]),)]),
+    (widened, [(A(3), A(2, 3)), (A(1), A(2, 3))]),
+    (numbered, [(0,), (2,), (-2,), (9,)]),
+    (divided, [(A(4), A(4) - 2.1), (A(3), 0.7)]),
+]
+
+
 RECORDS = [(fields, [(records(),)]), (whole_records, [(records(),)])]
 
-PROGRAMS = READING + WRITING + MAKING + METHODS + REDUCING + RECORDS
+PROGRAMS = READING + WRITING + MAKING + METHODS + REDUCING + FUSED + RECORDS
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy's about empty arrays
@@ -466,6 +519,30 @@ def fused_sum(a):
 
 def test_a_sum_is_fused() -> None:
     assert kinds(fused_sum, A(5)) == ["For"]
+
+
+def fused_reductions(a, b, x):
+    total = np.sum(np.sin(a) * b) + (a * a).mean() + np.prod(a - x) + np.var(x * a - b)
+    total += np.max(np.where(a > x, a, b)) + (a + b).min() + np.sum(np.clip(a * b, -1.0, x))
+    return total + (a - b).sum(axis=0)[0] + np.sum(a * b, axis=1)[0]
+
+
+def test_reductions_of_expressions_make_no_temporary() -> None:
+    """Only the two results of sums along an axis are arrays."""
+    assert kinds(fused_reductions, A(3, 4), A(3, 4), 0.5).count("Alloc") == 2
+
+
+def fused_targets(a, b, x):
+    out = np.ones((3, 4))
+    out[1:, ::2] = np.where(a[1:, ::2] > x, a[1:, ::2] * 2.0, b[1:, ::2])
+    out[0][1:3] += a[0, 1:3] * x
+    np.multiply(a, b + x, out)
+    out *= np.exp(a) - b
+    out -= x
+
+
+def test_expressions_are_computed_into_their_targets() -> None:
+    assert kinds(fused_targets, A(3, 4), A(3, 4), 0.5).count("Alloc") == 1  # the target
 
 
 # ---- what is refused ----------------------------------------------------------------------------

@@ -21,9 +21,11 @@ from numba.extending import _Intrinsic
 from numba.np.numpy_support import as_dtype
 
 from splitad.cache import CompiledPair, Request
+from splitad.ir import activities
 from splitad.pipeline import Options
 from splitad.runtime import zero
 from splitad.runtime.boundary import overlap
+from splitad.testing import check_vjp
 
 TAPE_BYTES = 1 << 19
 
@@ -85,6 +87,18 @@ def plain_numbers(value: Any) -> Any:
         items = [plain_numbers(item) for item in value]
         return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
     return value.item() if isinstance(value, np.generic) else value
+
+
+def check_in_python(
+    function: Callable[..., Any], *args: Any, forward: Any = None, **options: Any
+) -> None:
+    """check_vjp of a function and of its pair, neither of them compiled."""
+    kinds = tuple(activities.default(numba.typeof(arg)) for arg in args)
+    if forward is None:
+        forward = Interpreted(numba.njit(function), kinds, args, {})
+    check_vjp(
+        Plain(function), *args, activities=kinds, forward=forward, exact=False, leaks=False, **options
+    )  # fmt: skip
 
 
 class Pulled:

@@ -1,9 +1,12 @@
 """What becomes of each call of numpy_table.py, kept in numpy_status.txt, and the README's table made of it.
 
-    python -m tests.rules.numpy_status        lowers every call anew for every dtype: some minutes
+    python -m tests.rules.numpy_status [NAME]...    goes through every call anew, for every dtype: some
+                                                    minutes; or through those of a few functions
 
 A line of the file: the function, then for float64, float32 and complex128 "yes", "no" (refused, by name),
-"some" (of the forms), "-" (Numba does not take it) or "?" (not gone through), then why a form is refused.
+"some" (of the forms) or "-" (Numba does not take it), then why a form is refused.  "yes": the cotangents
+agree with finite differences, where the text of the pair is run in plain Python (tests/fuzz/interpreted.py);
+of float32: there is a pair.
 """
 
 from __future__ import annotations
@@ -26,11 +29,12 @@ from splitad.errors import SplitadError
 from splitad.frontend import arrays
 from splitad.frontend.allocation import MAKERS
 from splitad.frontend.joining import JOINS
-from splitad.frontend.lower import CompileFlags, lower
 from splitad.frontend.reductions import REDUCTIONS
+from splitad.frontend.substitutes import SUBSTITUTES
 from splitad.ir import activities
-from splitad.pipeline import Options, build
-from splitad.rules import ops, registry
+from splitad.rules import registry
+from splitad.testing import check_vjp
+from tests.fuzz.interpreted import Interpreted, check_in_python
 from tests.rules.numpy_table import ARGUMENTS, NUMPY
 
 FILE = Path(__file__).with_name("numpy_status.txt")
@@ -64,6 +68,9 @@ def supported() -> dict[str, Any]:
     return found
 
 
+_OTHERS = (np.where, np.clip, np.select, np.broadcast_shapes, np.divmod)
+
+
 def function_called(name: str) -> Any:
     """The function of this name; None for methods."""
     found: Any = np
@@ -76,7 +83,7 @@ def how(name: str) -> str:
     """By what a function is differentiated."""
     fn = function_called(name)
     own = (MAKERS, REDUCTIONS, JOINS, arrays._SIMPLE)
-    if fn is None or any(fn in table for table in own) or fn in (np.where, np.clip, np.select):
+    if fn is None or any(fn in table for table in own) or fn in _OTHERS:
         return "loops or views"
     rule = registry.array_rule(fn)
     if name == "matmul" or rule is not None:
@@ -84,7 +91,7 @@ def how(name: str) -> str:
     scalar = registry.scalar_rule(fn)
     if scalar is not None:
         return "no derivative" if scalar.kind == "zero" else "rule"
-    return "Numba's code"
+    return "splitad's source" if fn in SUBSTITUTES else "Numba's code"
 
 
 # ---- what becomes of a call ---------------------------------------------------------------------------
@@ -117,18 +124,43 @@ def arguments(fn: Callable[..., Any], dtype: str) -> list[Any]:
 
 
 def outcome(fn: Callable[..., Any], dtype: str) -> tuple[str, str]:
-    """("yes", "no" or "-", why not)"""
-    kinds = tuple(map(numba.typeof, arguments(fn, dtype)))
+    """("yes", "no", "-" or "wrong"; why not)"""
+    args = tuple(arguments(fn, dtype))
+    kinds = tuple(activities.default(numba.typeof(arg)) for arg in args)
+    plain = numba.njit(fn)
     try:
-        made = lower(fn, kinds, CompileFlags(), registry, ops)
-        build(made, tuple(activities.default(kind).value for kind in kinds), Options())
+        forward = Interpreted(plain, kinds, args, {})
     except SplitadError as error:
         cause: BaseException = error
         while isinstance(cause.__cause__, SplitadError):
             cause = cause.__cause__
-        return "no", str(cause).split("\n")[0]
-    except NumbaError:
-        return "-", ""
+        return ("no", str(cause).split("\n")[0]) if _compiles(plain, args) else ("-", "")
+    except (NumbaError, NotImplementedError) as error:
+        return ("wrong", str(error)) if _compiles(plain, args) else ("-", "")
+    if dtype == "float32":  # Python does not round as compiled code does
+        return "yes", ""
+    return _checked(plain, forward, args, kinds)
+
+
+def _compiles(plain: Any, args: tuple[Any, ...]) -> bool:
+    try:
+        plain.compile(tuple(map(numba.typeof, args)))
+    except Exception:
+        return False
+    return True
+
+
+def _checked(
+    plain: Any, forward: Any, args: tuple[Any, ...], kinds: tuple[Any, ...]
+) -> tuple[str, str]:
+    """In plain Python; compiled, where that differs from Numba (the sign of a complex number, say)."""
+    try:
+        check_in_python(plain.py_func, *args, forward=forward, directions=1)
+    except Exception:
+        try:
+            check_vjp(plain, *args, activities=kinds, directions=1)
+        except AssertionError as error:
+            return "wrong", str(error).split("\n")[0]
     return "yes", ""
 
 
@@ -178,13 +210,15 @@ def table() -> str:
     return "\n".join(lines)
 
 
-def main() -> None:
-    lines = []
+def main(*names: str) -> None:
+    known = kept()
     for _, name, calls in forms():
-        lines.append("\t".join(status(name, calls)))
-        print(lines[-1], flush=True)
+        if not names or name in names:
+            known[name] = status(name, calls)
+            print("\t".join(known[name]), flush=True)
+    lines = ["\t".join(known[name]) for _, name, _ in forms()]
     FILE.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])
