@@ -163,7 +163,7 @@ def _spoil(r: Reversal) -> None:
         if not is_differentiable(leaf.var.type):
             continue
         name = r.shadows.path(leaf.path)
-        index = [f"at_{k}" for k in range(leaf.var.type.ndim)]
+        index = [f"iter_{k}" for k in range(leaf.var.type.ndim)]
         before = w._indent
         for k, at in enumerate(index):
             span = f"tape_thread, {name}.shape[0], {count}" if k == 0 else f"{name}.shape[{k}]"
@@ -260,7 +260,7 @@ class _Shadows(Shadows):
     def _local(self, stmt: ir.Alloc) -> None:
         w, name = self.w, shadow_name(stmt.out)
         w.line(f"{name} = {array_text(w, stmt)}")
-        index = [f"at_{k}" for k in range(len(stmt.shape))]
+        index = [f"iter_{k}" for k in range(len(stmt.shape))]
         for k, size in zip(index, stmt.shape, strict=True):
             w.line(f"for {k} in range({operand(w, size)}):")
             w._indent += 1

@@ -500,3 +500,40 @@ def exchange(x, y, steps):
             cuda.syncthreads()
             x[t] = x[t] + y[(t + 1) % 8] * 0.5
         cuda.syncthreads()
+
+
+@case((2, 8), lambda g: (g.random(N), np.zeros(1, np.int64), np.zeros(N), N), atomic=True)
+@cuda.jit
+def append(x, count, y, n):
+    i = cuda.grid(1)
+    if i < n:
+        if x[i] > 0.5:
+            k = cuda.atomic.add(count, 0, 1)
+            y[k] = x[i] * x[i]
+
+
+@case((2, 8), lambda g: (g.random(N), g.random(N), 0.3, 3))
+@cuda.jit
+def names(x, y, a, cur):
+    tape_thread = cuda.grid(1)
+    if tape_thread >= x.shape[0]:
+        return
+    at, iter_0, kept_x, bar_a, d_x = x[tape_thread], 2, y[tape_thread], a * a, a + 1.0
+    tape_last8 = cuda.local.array(2, float64)
+    for base in range(cur):
+        tape_last8[base % 2] = at * bar_a + kept_x
+        at = tape_last8[base % 2] * d_x + x[(tape_thread + iter_0) % 3] * x[iter_0]
+        kept_x = at * kept_x
+    y[tape_thread] = at + kept_x * bar_a
+
+
+@case((2, 8), lambda g: (g.random(20), 0.3, N), atomic=True)
+@cuda.jit
+def mixed_indices(x, a, n):
+    i = cuda.grid(1)
+    if i < n:
+        t = x[i] * a
+        x[i] = t * t
+        if i % 4 == 0:
+            cuda.atomic.add(x, 13 + i % 5, t)
+        cuda.atomic.sub(x, 19, x[i] * a)
