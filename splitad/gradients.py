@@ -18,10 +18,12 @@ from splitad.ir.activities import Activity, default
 from splitad.runtime.callables import Entry, Forward, Pullback
 from splitad.runtime.gradient_calls import Gradient, Steps
 from splitad.runtime.linking import NO_WRAPPERS
+from splitad.runtime.lists import LISTS
 from splitad.runtime.pairs import Specialisation
 from splitad.runtime.stored import Keeper, keeping_jit, key_of
 from splitad.runtime.zero import make_zero
 from splitad.transform import gradient
+from splitad.transform.augment import never_ends
 from splitad.transform.gradient import holds_scalars
 
 Wrt = int | str | tuple[int | str, ...]
@@ -84,10 +86,10 @@ class Maker:
 
     def _steps(self, forward: Forward, argtypes: tuple[types.Type, ...]) -> Steps:
         pair = specialised(forward, argtypes)
-        self._check(pair)
+        returns = self._check(pair)
         shape = "".join(f"{{gradients[{k}]}}, " for k in range(len(self.wrt)))
         shape = "{gradients[0]}" if self.single else f"({shape})"
-        written = pair.summary.written if self.restore else ()
+        written = pair.summary.written
         shape = "{value}, " + shape if self.with_value else shape
         text, names = gradient.run(
             Entry(forward._pair),
@@ -97,7 +99,9 @@ class Maker:
             self.wrt,
             shape,
             written,
-            apart=not pair.summary.written,
+            apart=_stay_apart(pair),
+            restore=self.restore,
+            returns=returns,
         )
         source = f"# {forward._pair.key} {argtypes}\n\n{text}"
         module = load_source(self.function + "__gradient", source, names)
@@ -110,11 +114,12 @@ class Maker:
 
             return keeping_jit(getattr(module, step), Keeper(key), **NO_WRAPPERS)
 
-        if not written:
+        if not (written and self.restore):
             return Steps(jit("gradient"), content=content)
         return Steps(jit("gradient"), jit("save"), jit("restore"), content)
 
-    def _check(self, pair: CompiledPair) -> None:
+    def _check(self, pair: CompiledPair) -> bool:
+        """False for a function that always raises: it is left to do so."""
         for k in self.wrt:
             if pair.activities[k] is Activity.Const:
                 type = pair.argtypes[k]
@@ -126,12 +131,23 @@ class Maker:
                     else "Only floats, and arrays and structs of floats, have a gradient.",
                 )
         result = pair.summary.result_type
+        if result == types.none and never_ends(pair.text.facts.fn.body):
+            return False
         if not isinstance(types.unliteral(result), types.Float):
             raise NotDifferentiableError(
                 f"{self.function} returns {result}, and a gradient needs a real scalar",
                 pair.text.facts.fn.loc,
                 "Return one float, or use splitad.vjp with a result_bar.",
             )
+        return True
+
+
+def _stay_apart(pair: CompiledPair) -> bool:
+    """Whether arguments that share no memory share none when f ends."""
+    return not any(
+        assigned or isinstance(pair.argtypes[path[0]], LISTS)  # type: ignore[index]
+        for path, assigned in pair.summary.written
+    )
 
 
 def cotangents(pair: CompiledPair, bars: tuple[Any, ...], shadows: tuple[Any, ...]) -> list[Any]:
@@ -176,8 +192,9 @@ def vjp(
     pair = compiled_pair(pullback._spec)
     duplicated = [a is Activity.Duplicated for a in pair.activities]
     shadowed = tuple(a for a, on in zip(args, duplicated, strict=True) if on)
-    # where nothing is written, arguments that overlap have each its own part
-    template = make_zero(shadowed) if pair.summary.written else tuple(map(make_zero, shadowed))
+    # where what they share is not written, arguments that overlap have each its own part
+    apart = _stay_apart(pair) and not pullback.args_overlap
+    template = tuple(map(make_zero, shadowed)) if apart else make_zero(shadowed)
     return result, VjpPullback(pullback, pair, template, names, chosen)
 
 

@@ -5,6 +5,7 @@
     cotangents = pullback(result_bar, *shadows)
     shadows = pullback.make_zero()
     pullback.tape_nbytes
+    pullback.args_overlap                          whether f writes memory that two arguments share
 
 forward makes a tape as large as the last one of its specialisation, calls forward_impl, trims the tape and
 returns the result and a pullback that holds the tape and `refs`.  forward_impl gets the tape without
@@ -44,7 +45,7 @@ from numba.extending import (
 )
 from numba.misc.special import typeof
 
-from splitad.errors import ArgumentsOverlap, InternalError, SplitadError
+from splitad.errors import ArgumentsOverlap, InternalError, ShadowError, SplitadError
 from splitad.runtime import overlapping
 from splitad.runtime.addresses import give_name
 from splitad.runtime.late import Late
@@ -79,7 +80,10 @@ class Forward:
         if kwargs or len(args) != self._count:
             args = self._fold(args, kwargs)
         try:
-            return self._run(*args)  # type: ignore[no-any-return]
+            made: tuple[Any, Pullback] = self._run(*args)
+            if list in map(type, args):
+                made[1]._lists = tuple(arg for arg in args if type(arg) is list)
+            return made
         except ArgumentsOverlap as error:
             raise self.why_none(error, args) from None
         except SplitadError as error:
@@ -145,16 +149,20 @@ def _trampoline(pair: Pair, nogil: bool) -> Any:
 class Pullback:
     """The reverse half of one call; it may be called any number of times, from any thread."""
 
-    __slots__ = ("_spec", "_tape", "_refs", "__weakref__")
+    __slots__ = ("_spec", "_tape", "_refs", "_lists", "__weakref__")
 
     def __init__(self, spec: Specialisation, tape: Any, refs: Any) -> None:
         self._spec, self._tape, self._refs = spec, tape, refs
+        # the lists among the arguments that are not typed: compiled code does not know which they were
+        self._lists: tuple[Any, ...] = ()
 
     def __call__(self, result_bar: Any, *shadows: Any) -> Any:
         spec = self._spec
         if len(shadows) != spec.shadow_count:
             spec.check_count(1 + len(shadows))
         bar = spec.cast_bar(result_bar)
+        if self._lists and any(shadow is given for shadow in shadows for given in self._lists):
+            raise ShadowError("a list among the shadows is the one that was an argument")
         try:
             if self._tape[overlapping.KEPT]:
                 return spec.call_overlapping(self._tape, bar, *shadows)
@@ -173,6 +181,11 @@ class Pullback:
         """What the pullback keeps: the reserved tape and the arrays kept alive."""
         kept = int(self._tape[overlapping.KEPT_BYTES])
         return int(self._tape[1]) + kept + _refs_nbytes(self._refs[:1])
+
+    @property
+    def args_overlap(self) -> bool:
+        """Whether arguments overlapped in memory, one of them written."""
+        return bool(self._tape[overlapping.KEPT])
 
     def __repr__(self) -> str:
         return f"<pullback of {self._spec.pair.name}, tape of {self.tape_nbytes} bytes>"
@@ -420,6 +433,9 @@ class PullbackAttributes(AttributeTemplate):
     def resolve_tape_nbytes(self, pullback: PullbackType) -> types.Type:
         return types.int64
 
+    def resolve_args_overlap(self, pullback: PullbackType) -> types.Type:
+        return types.boolean
+
     @bound_function("splitad pullback.make_zero")
     def resolve_make_zero(self, pullback: PullbackType, args: Any, kws: Any) -> Any:
         zero = types.Dispatcher(pullback.spec.zero)
@@ -438,6 +454,12 @@ def _call_make_zero(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         return usual()
     need(context, ready_late_zero, spec)
     return _either(context, builder, spec.zero_overlapping, [tape], usual)
+
+
+@lower_getattr(PullbackType, "args_overlap")
+def _get_args_overlap(context: Any, builder: Any, typ: PullbackType, value: Any) -> Any:
+    struct = cgutils.create_struct_proxy(typ)(context, builder, value)
+    return overlapping.is_overlapping(context, builder, struct.tape)
 
 
 @lower_getattr(PullbackType, "tape_nbytes")

@@ -86,7 +86,7 @@ class Augment:
         if self.draws_ids:
             w.line(f"next_id = {len(fn.leaves)}")
         lists.start(fn, w)
-        left = self.never_returned() if _never_ends(fn.body) else None
+        left = self.never_returned() if never_ends(fn.body) else None
         if left is not None:  # Numba needs a way out that it can type
             with w.indented("if base < 0:"):
                 w.line(left)
@@ -367,16 +367,16 @@ class Augment:
         return names + lists.collections(self.facts.fn)
 
 
-def _never_ends(block: ir.Block) -> bool:
+def never_ends(block: ir.Block) -> bool:
     """Whether the function is left, by an exception, in this block."""
     for stmt in block.stmts:
         match stmt:
             case ir.Raise():
                 return True
-            case ir.If() if _never_ends(stmt.then) and _never_ends(stmt.orelse):
+            case ir.If() if never_ends(stmt.then) and never_ends(stmt.orelse):
                 return True
             case ir.While() if stmt.inits[0] == TRUE:
-                if stmt.body.yields[0] == TRUE or _never_ends(stmt.body):
+                if stmt.body.yields[0] == TRUE or never_ends(stmt.body):
                     return True
     return False
 

@@ -42,12 +42,15 @@ def run(
     shape: str,
     written: Sequence[tuple[Path, bool]],
     apart: bool,
+    restore: bool,
+    returns: bool,
 ) -> tuple[str, dict[str, object]]:
     """The functions, and the globals that they use.
 
     shape: what is returned, as "{value}, {gradients[0]}".  written: the leaves of the arguments that are put
     back, each with whether its contents are written (an array) or the field is assigned.  apart: whether
-    arguments that overlap have shadows that do not, so that each has its own part of the gradient.
+    arguments that overlap have shadows that do not, so that each has its own part of the gradient, unless
+    f writes what they share.  returns: whether f ever returns.
     """
     end = "_"
     while any(name.endswith(end) for name in args):
@@ -63,20 +66,29 @@ def run(
     listed = ", ".join(args)
     with w.indented(f"def gradient({listed}):"):
         w.line(f"value{end}, pullback{end} = forward{end}({listed})")
-        duplicated = [
-            a for a, on in zip(args, activities, strict=True) if on is Activity.Duplicated
-        ]
-        shadows = [f"shadows{end}[{k}]" for k in range(len(duplicated))]
-        if duplicated:
-            zero = f"make_zero{end}"
-            each = "".join(f"{zero}({name}), " for name in duplicated)
-            together = f"{zero}(({', '.join(duplicated)},))"
-            w.line(f"shadows{end} = {f'({each})' if apart else together}")
-        w.line(f"bars{end} = pullback{end}({', '.join(['1.0', *shadows])})")
-        found = _cotangents(w, argtypes, activities, f"bars{end}", shadows)
-        gradients = [found[k] for k in gradient_of]
-        w.line("return " + shape.format(value="value" + end, gradients=gradients))
-    if written:
+        if not returns:
+            w.line("raise AssertionError  # not reached")
+        else:
+            duplicated = [
+                a for a, on in zip(args, activities, strict=True) if on is Activity.Duplicated
+            ]
+            shadows = [f"shadows{end}[{k}]" for k in range(len(duplicated))]
+            if duplicated:
+                zero = f"make_zero{end}"
+                each = "".join(f"{zero}({name}), " for name in duplicated)
+                together = f"{zero}(({', '.join(duplicated)},))"
+                if apart and written and len(duplicated) > 1:
+                    with w.indented(f"if pullback{end}.args_overlap:"):
+                        w.line(f"shadows{end} = {together}")
+                    with w.indented("else:"):
+                        w.line(f"shadows{end} = ({each})")
+                else:
+                    w.line(f"shadows{end} = {f'({each})' if apart else together}")
+            w.line(f"bars{end} = pullback{end}({', '.join(['1.0', *shadows])})")
+            found = _cotangents(w, argtypes, activities, f"bars{end}", shadows)
+            gradients = [found[k] for k in gradient_of]
+            w.line("return " + shape.format(value="value" + end, gradients=gradients))
+    if written and restore:
         _restoring(w, written, args, end)
     return w.text(), w.names
 

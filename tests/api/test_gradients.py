@@ -165,6 +165,45 @@ def test_overlapping_arguments_that_are_only_read_have_each_its_part() -> None:
         assert np.allclose(x_bar, x**2) and np.allclose(y_bar, 2 * x**2)
 
 
+@njit
+def dot_into(x, y, z):
+    z[0] = 0.0
+    for i in range(x.shape[0]):
+        z[0] += x[i] * x[i] * y[i]
+    return z[0]
+
+
+into_parts = ad.grad(dot_into, wrt=("x", "y"))
+
+
+@njit
+def into_in_njit(x, z):
+    return into_parts(x, x, z)
+
+
+def test_each_has_its_part_unless_what_they_share_is_written() -> None:
+    x, z = np.array([2.0, 3.0]), np.zeros(2)
+    found = [into_parts(x, x, z), into_in_njit(x, z), ad.vjp(dot_into, x, x, z)[1]()[:2]]
+    for x_bar, y_bar in found:
+        assert np.allclose(x_bar, 2 * x**2) and np.allclose(y_bar, x**2)
+    m = np.array([2.0, 3.0, 0.0])
+    x_bar, y_bar = into_parts(m[:2], m[:2], m[2:])  # these do not overlap z
+    assert np.allclose(x_bar, 2 * x**2) and np.allclose(y_bar, x**2)
+    # y[0] is 0 when it is read: z is y
+    x_bar, y_bar = ad.grad(dot_into, wrt=("x", "y"))(x, m[:2], m[:2])
+    assert np.allclose(x_bar, central(lambda v: dot_into(v, *[np.array([2.0, 3.0])] * 2), x))
+
+
+def always(x):
+    raise ValueError("never a value")
+
+
+def test_a_function_that_always_raises() -> None:
+    for gradient in (ad.grad(always), ad.value_and_grad(always)):
+        with pytest.raises(ValueError, match="never a value"):
+            gradient(np.ones(2))
+
+
 def of_dispatcher(x):
     return x * x
 

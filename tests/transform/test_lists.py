@@ -311,3 +311,19 @@ def test_within_a_tuple() -> None:
     with pytest.raises(ShadowError, match=r"'p\[0\]' is a list within another argument"):
         pullback.make_zero()
     assert pullback(1.0, ad.make_zero(p)) == ((None, 2.0),)
+
+
+@pytest.mark.filterwarnings("ignore::numba.NumbaPendingDeprecationWarning")
+def test_a_list_that_is_its_own_shadow() -> None:
+    def first(xs, a):
+        xs[0] = a * xs[1]
+        return xs[0]
+
+    xs = [1.0, 2.0]
+    _, pullback = ad.split(first)(xs, 3.0)
+    with pytest.raises(ad.ShadowError, match="a list among the shadows is the one that was"):
+        pullback(1.0, xs)
+    assert xs == [6.0, 2.0]
+    bars = [0.0, 0.0]
+    assert pullback(1.0, bars) == (2.0,)
+    assert bars == [0.0, 3.0]
