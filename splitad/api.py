@@ -16,6 +16,7 @@ from splitad.ir.activities import Activity
 from splitad.pipeline import Options
 from splitad.rules.ops import stop_gradient
 from splitad.rules.user import rule
+from splitad.rules.vector_math import MODES
 from splitad.runtime.callables import Forward
 from splitad.runtime.gradient_calls import Gradient
 from splitad.runtime.pairs import Pair, register_pair
@@ -48,6 +49,7 @@ def split(
     *activities: Activity,
     modified_between: bool | Sequence[bool] = True,
     strong_zero: bool = True,
+    vector_math: str = "pullback",
     max_tape_bytes: int | None = None,
 ) -> Forward:
     """The split pair of a function: a forward that records, and the pullbacks that it returns.
@@ -62,13 +64,14 @@ def split(
     modified_between=False (or one bool per argument): the caller promises that nobody writes to the
     arguments between forward and pullback; they are then read again instead of being saved.
     strong_zero=False: a zero cotangent times an infinite partial is NaN, as in IEEE arithmetic.
+    vector_math: where exp, sin and their like may be vectorised (libmvec, within 4 ulp; Linux on x86-64):
+    "none", "pullback", or "all", the forward too, whose result may then differ by as much.
     max_tape_bytes: TapeLimitError instead of a larger tape.
 
     Raises TypeError for a wrong number of activities.  What f contains is looked at in the first call.
     """
-    return _forward(
-        f, tuple(activities) or None, None, modified_between, strong_zero, max_tape_bytes
-    )
+    given = tuple(activities) or None
+    return _forward(f, given, None, modified_between, strong_zero, vector_math, max_tape_bytes)
 
 
 def _forward(
@@ -77,6 +80,7 @@ def _forward(
     wrt: tuple[int, ...] | None,
     modified_between: bool | Sequence[bool] = True,
     strong_zero: bool = True,
+    vector_math: str = "pullback",
     max_tape_bytes: int | None = None,
 ) -> Forward:
     py_func = getattr(f, "py_func", f)
@@ -94,10 +98,13 @@ def _forward(
     )
     if len(between) != count:
         raise TypeError(f"modified_between has {len(between)} entries for {count} arguments")
+    if vector_math not in MODES:
+        raise ValueError(f'vector_math is "none", "pullback" or "all", not {vector_math!r}')
     options = options_of(
         f,
         Options(
             strong_zero=strong_zero,
+            vector_math=vector_math,
             max_tape_bytes=max_tape_bytes,
             stable=tuple(not b for b in between),
         ),
@@ -117,23 +124,32 @@ def _pair(request: Request, signature: inspect.Signature) -> Pair:
 
 
 def value_and_grad(
-    f: Callable[..., Any], wrt: int | str | tuple[int | str, ...] = 0, *, restore: bool = True
+    f: Callable[..., Any],
+    wrt: int | str | tuple[int | str, ...] = 0,
+    *,
+    restore: bool = True,
+    vector_math: str = "all",
 ) -> Callable[..., Any]:
     """A function that returns ``(value, gradient)`` of f, which must return a real scalar.
 
     wrt: position or name of the argument, or a tuple of them; then the gradient is a tuple.  A gradient
     has its argument's type.  The arguments are put back as they were before the call, also after an
-    exception; restore=False leaves them as f does.
+    exception; restore=False leaves them as f does.  vector_math: see `split`; with "pullback" the value is
+    f's to the bit.
     Raises NotDifferentiableError where f does not return a float or the argument is not one.
     """
-    return _gradient(f, wrt, restore, True)
+    return _gradient(f, wrt, restore, vector_math, True)
 
 
 def grad(
-    f: Callable[..., Any], wrt: int | str | tuple[int | str, ...] = 0, *, restore: bool = True
+    f: Callable[..., Any],
+    wrt: int | str | tuple[int | str, ...] = 0,
+    *,
+    restore: bool = True,
+    vector_math: str = "all",
 ) -> Callable[..., Any]:
     """As `value_and_grad`, but the gradient alone."""
-    return _gradient(f, wrt, restore, False)
+    return _gradient(f, wrt, restore, vector_math, False)
 
 
 # `x -= rate * grad(f)(x)` in a loop must not compile at each turn, and no more may `vjp(f, x)`.
@@ -141,17 +157,19 @@ _KEPT = 128
 
 
 @lru_cache(_KEPT)
-def _gradient(f: Callable[..., Any], wrt: gradients.Wrt, restore: bool, value: bool) -> Gradient:
+def _gradient(
+    f: Callable[..., Any], wrt: gradients.Wrt, restore: bool, vector_math: str, value: bool
+) -> Gradient:
     # nothing can change the arguments between the two halves
-    make_forward = partial(_forward_by_types, f, False)
+    make_forward = partial(_forward_by_types, f, False, vector_math)
     return gradients.Maker(f, wrt, restore, value).gradient(make_forward)
 
 
 @lru_cache(_KEPT)
 def _forward_by_types(
-    f: Callable[..., Any], modified_between: bool, wrt: tuple[int, ...]
+    f: Callable[..., Any], modified_between: bool, vector_math: str, wrt: tuple[int, ...]
 ) -> Forward:
-    return _forward(f, None, wrt, modified_between)
+    return _forward(f, None, wrt, modified_between, vector_math=vector_math)
 
 
 def vjp(
@@ -166,7 +184,7 @@ def vjp(
     default; None where an argument has none), fresh at each call.  The default result_bar is for scalar
     or None results.  exit_bar: {name or position: cotangent} of the final state of mutated arguments.
     """
-    return gradients.vjp(f, args, kwargs, wrt, partial(_forward_by_types, f, True))
+    return gradients.vjp(f, args, kwargs, wrt, partial(_forward_by_types, f, True, "pullback"))
 
 
 def show(f: Callable[..., Any], *args: Any, activities: Sequence[Activity] | None = None) -> Shown:

@@ -53,6 +53,7 @@ class Options:
     boundscheck: bool = False
     nogil: bool = False
     strong_zero: bool = True
+    vector_math: str = "pullback"  # where libmvec serves: "none", "pullback", "all" (forward too)
     args_alias: bool = False  # the arguments may overlap each other
     stable: tuple[bool, ...] = ()  # arguments that nobody writes between forward and pullback
     inner: bool = False  # a recursive function's own pair, on the tape of its caller
@@ -184,6 +185,7 @@ def _build(
         options.max_tape_bytes is not None,
         options.inner,
         callees,
+        options.vector_math,
         kernel,
     )
     names: dict[str, object] = {}

@@ -50,7 +50,9 @@ STANDS_ON: dict[str, set[str]] = {
 }
 
 # Where names of numba.core (private, they change between releases) may be used.
-NUMBA_PRIVATE = ("ir/types.py", "frontend/typing.py", "runtime/", "targets/", "tape/")
+NUMBA_PRIVATE = (
+    "ir/types.py", "frontend/typing.py", "rules/vector_math.py", "runtime/", "targets/", "tape/",
+)  # fmt: skip
 # numba.extending and numba.types are public; numba.types has no public spelling of these few.
 NUMBA_PUBLIC = {"types"}
 

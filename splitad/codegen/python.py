@@ -15,6 +15,7 @@ from splitad.errors import InternalError
 from splitad.ir import nodes as ir
 from splitad.ir.types import numpy_dtype
 from splitad.rules.spelling import spell, unique_number
+from splitad.rules.vector_math import of_math
 from splitad.tape.arrays import empty_array, zero_array
 from splitad.tape.broadcasting import as_strided, step_of
 from splitad.tape.ops import address_of, load_at, store_at
@@ -174,6 +175,8 @@ def _broadcast_text(w: Writer, stmt: ir.View, base: str) -> str:
 
 
 def call_text(w: Writer, fn: Callable[..., Any], args: tuple[ir.Operand, ...]) -> str:
+    if w.vector:
+        fn = of_math(fn, tuple(types.unliteral(a.type) for a in args))
     text, names = spell(fn, [operand(w, a) for a in args])
     for name, value in names.items():
         w.use(name, value)

@@ -7,14 +7,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from splitad.errors import Loc
+from splitad.rules import vector_math
 
 
 class Writer:
-    """Lines with indentation; `names` are the objects that the text refers to by name."""
+    """Lines with indentation; `names` are the objects that the text refers to by name.
+    vector: whether functions of real scalars may be those of rules/vector_math.py."""
 
-    def __init__(self, names: dict[str, object]) -> None:
+    def __init__(self, names: dict[str, object], vector: bool = False) -> None:
         self.lines: list[str] = []
         self.names = names  # shared by the functions of one module
+        self.vector = vector
         self._indent = 0
         self._last_loc: tuple[str, int] | None = None
 
@@ -59,7 +62,8 @@ class Writer:
         return name
 
     def text(self) -> str:
-        return "\n".join(self.lines) + "\n"
+        text = "\n".join(self.lines) + "\n"
+        return vector_math.run(text, self.names) if self.vector else text
 
 
 def identifier(name: str) -> str:

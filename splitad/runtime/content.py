@@ -49,7 +49,7 @@ from numba.core import config
 from numba.core.registry import cpu_target
 
 from splitad.ir.foreign import Foreign
-from splitad.rules import user
+from splitad.rules import user, vector_math
 
 MOST_PARTS = 500_000  # half a second's work
 _PACKAGE = Path(__file__).parent.parent
@@ -106,6 +106,7 @@ def versions() -> str:
     """All that code depends on besides its own content."""
     found: list[Any] = [sys.version, np.__version__, numba.__version__, llvmlite.__version__]
     found += [llvmlite.binding.llvm_version_info, sys.platform, sys.byteorder]
+    found.append(vector_math.known())
     for package in ("scipy", "numba-scipy"):
         with suppress(importlib.metadata.PackageNotFoundError):
             found.append((package, importlib.metadata.version(package)))

@@ -2,9 +2,9 @@
 
     splitad_array_new(array, ndim, itemsize, sizes, zeroed) -> 0, or what is wrong
 
-writes Numba's array struct at address `array`: MemInfo, parent, element count, item size, data, then sizes and
-strides, C-contiguous.  `sizes` is the address of ndim integers.  Numba's own allocation is compiled, or linked
-and optimised again, with every function that makes an array.
+writes Numba's array struct at address `array`: MemInfo, parent, element count, item size, data, then sizes
+and strides, C-contiguous.  `sizes` is the address of ndim integers.  Numba's own allocation is compiled,
+or linked and optimised again, with every function that makes an array.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def run(facts: Facts, name: str, names: dict[str, object]) -> Writer:
 
     A recursive function's own: ``name(tape, cur, *args) -> (results, cur)``, which appends to the tape.
     """
-    w = Writer(names)
+    w = Writer(names, vector=facts.vector_math == "all")
     work = Augment(facts, w)
     params = "".join(", " + identifier(p.name) for p in facts.fn.params)
     with w.indented(f"def {name}(tape{', cur' if facts.inner else ''}{params}):"):

@@ -44,6 +44,7 @@ class Facts:
     limited: bool  # whether there is a limit to the tape
     inner: bool  # a recursive function's own pair: it appends to the tape of its caller
     callees: Callees
+    vector_math: str  # where elementary functions may be vectorised: "none", "pullback", "all"
     kernel: Kernel | None = None  # of a CUDA kernel
 
 

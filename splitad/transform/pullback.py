@@ -40,7 +40,7 @@ def run(facts: Facts, name: str, names: dict[str, object]) -> Writer:
 
     A recursive function's own: ``name(tape, cur, result_bar, *shadows) -> (cotangents, cur)``.
     """
-    w = Writer(names)
+    w = Writer(names, vector=facts.vector_math != "none")
     shadows = "".join(
         ", " + shadow_name(p)
         for p, activity in zip(facts.fn.params, facts.activities, strict=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import inspect
+import math
 import itertools
 from collections.abc import Callable
 from typing import Any
@@ -352,6 +353,7 @@ def _refer(listed: list[Any], marks: list[Any], array: np.ndarray, its: Any) -> 
 
 
 KNOWN: dict[str, Any] = {
+    "vmath": math,
     "column": _column,
     "snapshot_nbytes": _snapshot_nbytes,
     "put_array": _put_array,

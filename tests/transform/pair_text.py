@@ -24,7 +24,7 @@ def pair_text(
     kinds = tuple(
         "const" if k in const else activities.default(t).value for k, t in enumerate(argtypes)
     )
-    return build(fn, kinds, Options(**options))
+    return build(fn, kinds, Options(**{"vector_math": "none"} | options))  # the same text everywhere
 
 
 def stable(text: PairText) -> str:
