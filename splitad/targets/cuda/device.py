@@ -106,7 +106,13 @@ def empty(shape: Any, dtype: Any, order: str = "C") -> Any:
 
 
 def zeros_like(x: Any, stream: Any = 0) -> Any:
-    """A contiguous array of zeros, in the order of x."""
+    """A contiguous array of zeros, in the order of x; integers in records as they are there."""
+    if x.dtype.names is not None:
+        host = read(as_array(x), stream)
+        for name in host.dtype.names or ():
+            if host.dtype[name].kind == "f":
+                host[name] = 0
+        return to_device(host, stream)
     made = empty(tuple(x.shape), x.dtype, "F" if type_of(x).layout == "F" else "C")
     clear(made, stream)
     return made
@@ -141,12 +147,12 @@ def assign(to: Any, x: Any, stream: Any = 0) -> None:
     size = int(np.prod(x.shape))
     if size == 0:
         return
-    if type_of(to).layout == type_of(x).layout != "A":
+    if SIMULATED:
+        to._ary[...] = x._ary
+    elif type_of(to).layout == type_of(x).layout != "A":
         to.copy_to_device(x, stream=stream)
     else:
-        _copier(len(x.shape))[min(-(-size // 256), 65535), 256 if not SIMULATED else 1, stream](
-            to, x
-        )
+        _copier(len(x.shape))[min(-(-size // 256), 1024), 256, stream](to, x)
 
 
 _kernels: dict[str, Any] = {}

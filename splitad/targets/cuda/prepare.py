@@ -158,18 +158,24 @@ _STEP_HINT = "Make it a constant, or a size of the grid or block; or write a whi
 
 def _check_type(var: ir.Var, fn: ir.Function) -> None:
     kind = var.type.dtype if is_array(var) else types.unliteral(var.type)
-    if not isinstance(kind, (types.Float, types.Integer, types.Boolean)) or kind == types.float16:
+    kinds = [kind]
+    if is_array(var) and isinstance(kind, types.Record):
+        kinds = [kind.typeof(field) for field in kind.fields]
+    if not all(map(_is_known, kinds)):
         raise UnsupportedError(
             f"The argument {var.name} of {fn.name} holds values of type {kind}, which are not supported in "
             "kernels yet.",
             fn.loc,
-            "Pass floats: the real and the imaginary part of complex numbers, or the fields of records, "
-            "as arrays of their own.",
+            "Pass floats: the real and the imaginary part of complex numbers, say, as arrays of their own.",
         )
     if is_array(var) and var.type.ndim == 0:
         raise UnsupportedError(
             f"The argument {var.name} of {fn.name} has no dimensions.", fn.loc, "Pass x.reshape(1)."
         )
+
+
+def _is_known(kind: types.Type) -> bool:
+    return isinstance(kind, (types.Float, types.Integer, types.Boolean)) and kind != types.float16
 
 
 def _check(stmt: ir.Stmt) -> None:
@@ -200,7 +206,7 @@ def _check(stmt: ir.Stmt) -> None:
             refuse("Structs and lists cannot be passed to a kernel.")
         case ir.Refer() | ir.Deref() | ir.Stride() | ir.Distance():
             refuse("Lists of arrays are not supported in kernels.")
-        case ir.View() if stmt.kind not in ("index", "T"):
+        case ir.View() if stmt.kind not in ("index", "T", "field"):
             refuse(
                 f"This view ({stmt.kind}) is not supported in kernels.", "Index the array itself."
             )

@@ -169,7 +169,11 @@ def _spoil(r: Reversal) -> None:
             span = f"tape_thread, {name}.shape[0], {count}" if k == 0 else f"{name}.shape[{k}]"
             w.line(f"for {at} in range({span}):")
             w._indent += 1
-        w.line(f"{name}[{', '.join(index)}] = math.nan")
+        dtype, fields = leaf.var.type.dtype, [""]
+        if isinstance(dtype, types.Record):
+            fields = [f"[{f!r}]" for f in dtype.fields if is_differentiable(dtype.typeof(f))]
+        for field in fields:
+            w.line(f"{name}{field}[{', '.join(index)}] = math.nan")
         w._indent = before
 
 

@@ -447,3 +447,62 @@ def in_tuple(x, w):
 def mixed(pair):
     x, a = pair
     x[cuda.grid(1)] = a * x[cuda.grid(1)]
+
+
+def test_copies_of_any_layout() -> None:
+    """The kernel that copies what is not contiguous; the simulator itself does without."""
+    from splitad.targets.cuda import device
+
+    x = D(np.arange(48.0).reshape(4, 3, 4))
+    y = D(np.zeros((2, 3, 4)))
+    device._copier(3)[2, 3](y, x[::2])
+    np.testing.assert_array_equal(y.copy_to_host(), x.copy_to_host()[::2])
+
+
+# ---- records -------------------------------------------------------------------------------------------
+
+PARTICLE = np.dtype([("mass", np.float64), ("kind", np.int64), ("speed", np.float64)])
+
+
+@cuda.jit
+def collide(p, q, a, steps):
+    i = cuda.grid(1)
+    if i < p.shape[0]:
+        for _ in range(steps):
+            p[i].speed = p[i].speed * a + math.sin(p[i]["mass"]) * q[(i + 1) % p.shape[0]].mass
+        q[i].speed = p[i].speed * p[i].kind
+
+
+@cuda.jit
+def collide_apart(mass, kind, speed, q_mass, q_speed, a, steps):
+    i = cuda.grid(1)
+    if i < mass.shape[0]:
+        for _ in range(steps):
+            speed[i] = speed[i] * a + math.sin(mass[i]) * q_mass[(i + 1) % mass.shape[0]]
+        q_speed[i] = speed[i] * kind[i]
+
+
+def particles(g: np.random.Generator) -> np.ndarray:
+    made = np.zeros(6, PARTICLE)
+    made["mass"], made["kind"], made["speed"] = g.random(6), g.integers(0, 9, 6), g.random(6)
+    return made
+
+
+def test_records() -> None:
+    """As with the fields in arrays of their own."""
+    g = np.random.default_rng(6)
+    p, q, p_bar, q_bar = (particles(g) for _ in range(4))
+    apart = [p["mass"], p["kind"], p["speed"], q["mass"], q["speed"]]
+    plain = ad.cuda.split(collide_apart)[1, 8](*[D(a.copy()) for a in apart], 0.7, 3)
+    bars = [p_bar["mass"], p_bar["speed"], q_bar["mass"], q_bar["speed"]]
+    expected = [D(b.copy()) for b in bars]
+    a_bar = plain(*expected)
+    given, shadows = [D(p), D(q)], [D(p_bar), D(q_bar)]
+    pullback = ad.cuda.split(collide)[1, 8](*given, 0.7, 3)
+    assert pullback(*shadows) == a_bar
+    found = [s.copy_to_host() for s in shadows]
+    mine = [found[0]["mass"], found[0]["speed"], found[1]["mass"], found[1]["speed"]]
+    for one, other in zip(mine, expected, strict=True):
+        np.testing.assert_allclose(one, other.copy_to_host(), rtol=1e-14)
+    zero = pullback.make_zero()[0].copy_to_host()
+    assert (zero["kind"] == p["kind"]).all() and not zero["mass"].any() and not zero["speed"].any()
