@@ -173,7 +173,7 @@ class Keeper:
         still: Callable[[], bool] = lambda: True,
     ) -> None:
         self._key, self._stands_for, self._still = key, stands_for, still
-        self._keys: dict[tuple[types.Type, ...], str | None] = {}
+        self._keys: dict[Any, str | None] = {}
         self._other: Any = None
 
     def enable(self) -> None:
@@ -182,33 +182,35 @@ class Keeper:
     disable = flush = enable
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        args = tuple(sigutils.normalize_signature(sig)[0])
-        key = self._key_of(args)
-        found = None if key is None else find(key, args, target_context)
+        args, returned = sigutils.normalize_signature(sig)
+        key = self._key_of(tuple(args), returned)
+        found = None if key is None else find(key, tuple(args), target_context)
         if found is None and self._stands_for is not None:
             if self._other is None:
                 self._other = self._stands_for()
             self._other.compile(sig)
-            found = self._other.overloads[args]
+            found = self._other.overloads[tuple(args)]
         # Numba measures how long the compilation took, once for each result
         return None if found is None else found._replace(metadata=None)
 
     def save_overload(self, sig: Any, result: Any) -> None:
-        args = tuple(sigutils.normalize_signature(sig)[0])
-        key = self._key_of(args)
+        args, returned = sigutils.normalize_signature(sig)
+        key = self._key_of(tuple(args), returned)
         if key is not None and key not in _results and self._still():
             _known(key, result)
             keep(key, result)
 
-    def _key_of(self, args: tuple[types.Type, ...]) -> str | None:
-        if args not in self._keys:
+    def _key_of(self, args: tuple[types.Type, ...], returned: types.Type | None) -> str | None:
+        """returned: what the result is cast to, where whoever has it compiled says so."""
+        if (args, returned) not in self._keys:
+            key = None
             with suppress(Unknown):
                 name_boxes(args)
-            try:
-                self._keys[args] = self._key(args)
-            except Unknown:
-                self._keys[args] = None
-        return self._keys[args]
+                key = self._key(args)
+                if key is not None and returned is not None:
+                    key = key_of(key, returned)
+            self._keys[args, returned] = key
+        return self._keys[args, returned]
 
 
 def key_of(*parts: Any) -> str:
