@@ -14,9 +14,10 @@ from __future__ import annotations
 import hashlib
 import inspect
 import itertools
+import re
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from inspect import signature
 from typing import Any
@@ -139,10 +140,28 @@ class CompiledPair:
             }
             refuses = may_refuse(getattr(module, f"{name}__forward"))
             result = text.facts.fn.result_type
-            self._summary = Summary(name, result, self._written(), parameters, refuses)
+            self._summary = Summary(
+                name, result, self._written(), parameters, refuses, self._text_digest()
+            )
             if self.content is not None:
                 self._summary.save(self.content)
         return self._summary
+
+    def _text_digest(self) -> str:
+        """What was generated, without comments, and whatever numbers names got in this process."""
+        texts = [self.text, *(pair for _, pair in self.inner.values())]
+        whole = "\n".join(part for t in texts for part in (t.forward, t.pullback, t.zero))
+        names = {name for t in texts for name in t.names}
+        code = "\n".join(line for line in whole.split("\n") if not line.lstrip().startswith("#"))
+        order: dict[str, str] = {}
+
+        def plain(word: re.Match[str]) -> str:
+            name = word.group()
+            if name not in names:
+                return name
+            return order.setdefault(name, f"{name.rstrip('0123456789')}#{len(order)}")
+
+        return hashlib.sha256(re.sub(r"[A-Za-z_]\w*", plain, code).encode()).hexdigest()
 
     def _written(self) -> tuple[tuple[tuple[int | str, ...], bool], ...]:
         """See Summary.written."""
@@ -222,8 +241,18 @@ class CompiledPair:
             )
         return self._real(half)
 
+    def _check_text(self) -> None:
+        """The halves of a pair must be of one text: they share the layout of the tape."""
+        if self._summary is not None and self._summary.text != self._text_digest():
+            raise InternalError(
+                f"the code generated for {self.request.py_func.__name__} is not what was kept",
+                None,
+                "This is a fault of splitad, please report it; SPLITAD_CACHE=0 gets around it.",
+            )
+
     def _real(self, half: str) -> Any:
         function = getattr(self._module, f"{self.text.facts.fn.name}__{half}")
+        self._check_text()
         options = self._forward_options(self.request.options)
         if half == "pullback":
             options = {**_PULLBACK_OPTIONS, "no_cfunc_wrapper": True}
@@ -233,7 +262,9 @@ class CompiledPair:
 
     def _keeper(self, half: str, stands_for: Any = None) -> Keeper:
         def key(args: tuple[types.Type, ...]) -> str | None:
-            return None if self.content is None else key_of(self.content, half, *args)
+            if self.content is None:
+                return None
+            return key_of(self.content, self.summary.text, half, *args)
 
         # a frozen array may have been written to since the key was made
         return Keeper(key, stands_for, lambda: self._key(Content()) == self.content)
@@ -270,6 +301,7 @@ class Summary:
     written: tuple[tuple[tuple[int | str, ...], bool], ...]
     parameters: dict[str, str]  # of the generated functions
     may_refuse: bool  # whether the forward may find that arguments overlap
+    text: str  # a digest of the generated code
 
     @staticmethod
     def load(content: str) -> Summary | None:
@@ -281,7 +313,7 @@ class Summary:
 
     def save(self, content: str) -> None:
         with suppress(Unknown):
-            parts = self.name, self.result_type, self.written, self.parameters, self.may_refuse
+            parts = tuple(getattr(self, each.name) for each in fields(self))
             store.save(f"{content}-pair", dump(parts))
 
     def stand_in(self, half: str) -> Any:

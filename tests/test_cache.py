@@ -17,6 +17,7 @@ import pytest
 from numba import njit
 
 import splitad as ad
+from splitad.cache import CompiledPair
 
 ROOT = Path(__file__).parent.parent
 
@@ -296,6 +297,17 @@ def test_a_half_that_is_made_later_is_of_the_same_function(
         pullback(1.0)
     monkeypatch.setitem(globals(), "factor", 2.0)
     assert pullback(1.0) == (2.0,)
+
+
+def test_halves_of_two_texts_do_not_meet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPLITAD_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("SPLITAD_CACHE", "1")
+    monkeypatch.setitem(globals(), "factor", 7.0)
+    ad.split(by_factor)(1.0)
+    result, pullback = ad.split(by_factor)(1.0)
+    monkeypatch.setattr(CompiledPair, "_text_digest", lambda self: "another text")
+    with pytest.raises(ad.SplitadError, match=r"(?s)is not what was kept.*SPLITAD_CACHE=0"):
+        pullback(1.0)
 
 
 def test_what_cannot_be_told_is_compiled_all_the_same(
