@@ -69,7 +69,7 @@ class Forward:
 
     def compiled(self, argtypes: tuple[types.Type, ...], dims: int = 1) -> Specialisation:
         """The pair for arguments of these types; dims: of the launch, as many as are larger than 1."""
-        return self._runner.resolve(argtypes, dims)
+        return self._runner.resolve(argtypes, dims, None)
 
     def __call__(self, *args: Any) -> Any:
         raise TypeError(f"say how to launch it: {self.__name__}[blocks, threads](...)")
@@ -261,9 +261,14 @@ class _Specialise:
 
     def __post_init__(self) -> None:
         self.of = lru_cache(maxsize=None)(self._of)
-        self._number = 0
 
-    def _of(self, argtypes: tuple[types.Type, ...], dims: int) -> Specialisation:
+    def _of(
+        self, argtypes: tuple[types.Type, ...], dims: int, registers: int | None
+    ) -> Specialisation:
+        """registers: how many a thread may have, where that is a limit."""
+        jit = dict(self.jit)
+        if registers is not None and not device.SIMULATED:
+            jit["max_registers"] = min(registers, jit.get("max_registers") or registers)
         pair = self.pair(argtypes, dims)
         text = pair.text
         facts = text.facts
@@ -276,8 +281,8 @@ class _Specialise:
         counted = threads.counted_by(facts.fn, facts.active)
         return Specialisation(
             name,
-            _cuda.jit(**self.jit)(getattr(module, name + "__forward")),
-            _cuda.jit(**self.jit)(getattr(module, name + "__pullback")),
+            _cuda.jit(**jit)(getattr(module, name + "__forward")),
+            _cuda.jit(**jit)(getattr(module, name + "__pullback")),
             text.slots,
             text.given,
             {leaf.path: path_name(facts, leaf.path) for leaf in arrays},

@@ -25,6 +25,7 @@ from splitad.targets.cuda.pullback import SPREAD, Parameters, Path
 from splitad.targets.cuda.tape import SPARE, Slots
 
 Dims = tuple[int, int, int]
+_REGISTERS, _MOST = 65536, 255  # of a multiprocessor, for one block; and of a thread
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,14 @@ class Launch:
         """How many of the leading dimensions may be larger than one."""
         sizes = [b * t for b, t in zip(self.blocks, self.threads, strict=True)]
         return max([k + 1 for k, n in enumerate(sizes) if n > 1], default=1)
+
+    @property
+    def registers(self) -> int | None:
+        """How many registers a thread may have, lest the block be too large for a multiprocessor, which a
+        plain kernel of fewer registers is not; None where that is no limit."""
+        warps = -(-int(np.prod(self.threads)) // 32)
+        most = _REGISTERS // (32 * warps) // 8 * 8
+        return most if most < _MOST else None
 
     @property
     def config(self) -> tuple[Any, ...]:
@@ -182,9 +191,10 @@ def _key(stream: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Runner:
-    """Runs the pairs of one kernel.  resolve: (argument types, dimensions) -> Specialisation."""
+    """Runs the pairs of one kernel.
+    resolve: (argument types, dimensions, registers of a thread) -> Specialisation."""
 
-    resolve: Callable[[tuple[types.Type, ...], int], Specialisation]
+    resolve: Callable[[tuple[types.Type, ...], int, int | None], Specialisation]
     max_tape_bytes: int | None
     tape_slots: int | None
     wait: bool = True  # whether a launch may wait for the device
@@ -192,7 +202,7 @@ class Runner:
 
     def forward(self, launch: Launch, given: Sequence[Any]) -> Pullback:
         args = tuple(_argument(x, k) for k, x in enumerate(given))
-        spec = self.resolve(tuple(map(_type_of, args)), launch.dims)
+        spec = self.resolve(tuple(map(_type_of, args)), launch.dims, launch.registers)
         _check_arguments(spec, args)
         nbytes = self._capacity(spec, launch, args)
         total = (nbytes + SPARE) * launch.count if spec.slots.used else 0
@@ -221,7 +231,7 @@ class Runner:
     def written(self, launch: Launch, given: Sequence[Any]) -> list[Any]:
         """The arrays among the arguments that the kernel writes."""
         args = tuple(_argument(x, k) for k, x in enumerate(given))
-        spec = self.resolve(tuple(map(_type_of, args)), launch.dims)
+        spec = self.resolve(tuple(map(_type_of, args)), launch.dims, launch.registers)
         return [part(args, path) for path in sorted(spec.written)]
 
     def _capacity(self, spec: Specialisation, launch: Launch, args: Sequence[Any]) -> int:

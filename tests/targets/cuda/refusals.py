@@ -343,6 +343,39 @@ def text_of(name: str, dims: int) -> str:
     return work.pair((A, A, types.float64, types.int64), dims).text.pullback
 
 
+def test_registers() -> None:
+    """A large block leaves fewer to each thread."""
+    from splitad.targets.cuda.launch import Launch
+
+    found = [Launch.of((1, t)).registers for t in (32, 256, 257, 512, (32, 32), 1000)]
+    assert found == [None, None, 224, 128, 64, 64]
+
+
+def test_neighbours_lie_together_on_the_tape() -> None:
+    """The thread is the last index, or the last but one, of cells of 8 bytes."""
+    import re
+
+    for name in ("saxpy", "single", "logistic", "in_place", "branches", "tree_sum"):
+        case = CASES[name]
+        found = [
+            place
+            for text in pair_of(name)
+            for place in re.findall(r"tape_(?:cells_)?(?:float|int|bool)\d*\[(.*?)\]", text)
+        ]
+        assert found and all(", tape_thread" in place for place in found), case
+
+
+def pair_of(name: str) -> tuple[str, str]:
+    from splitad.targets.cuda.launch import Launch, _argument, _type_of
+
+    case = CASES[name]
+    args = to_device(case.make(np.random.default_rng(1)))
+    argtypes = tuple(_type_of(_argument(x, 0)) for x in args)
+    work = ad.cuda.split(case.kernel)._runner.resolve.__wrapped__.__self__
+    text = work.pair(argtypes, Launch.of(case.launch).dims).text
+    return text.forward, text.pullback
+
+
 # ---- without waiting -----------------------------------------------------------------------------------
 
 
