@@ -50,6 +50,98 @@ def test_divergent_barriers() -> None:
     assert "Not every thread" in refused(data_decides, ones(8), 8)
 
 
+@cuda.jit(device=True)
+def meet():
+    cuda.syncthreads()
+    return 1.0
+
+
+@cuda.jit
+def meets_in_a_branch(x, n):
+    t = cuda.threadIdx.x
+    if t < n:
+        x[t] = x[t] * meet()
+
+
+@cuda.jit
+def own_trip_count(x, n):
+    t = cuda.threadIdx.x
+    for _ in range(t):
+        cuda.syncthreads()
+        x[t] = x[t] * 2.0
+
+
+@cuda.jit
+def flag_of_a_loop(x, n):
+    t = cuda.grid(1)
+    k = 0
+    while k < t % 3:
+        k += 1
+    if k == 2:
+        cuda.syncthreads()
+    x[t] = x[t] * x[t]
+
+
+@cuda.jit
+def flag_that_was_written(x, n):
+    t = cuda.threadIdx.x
+    x[0] = 0.3
+    if x[n - 8] > 0.2:
+        cuda.syncthreads()
+    x[t] = x[t] * x[t]
+
+
+@cuda.jit
+def chosen_by_a_thread(x, n):
+    t = cuda.threadIdx.x
+    steps = 2 if t > 3 else 2 + n
+    for _ in range(steps):
+        x[t] = x[t] * x[t]
+        cuda.syncthreads()
+
+
+@cuda.jit
+def left_early(x, n):
+    t = cuda.threadIdx.x
+    for k in range(4):
+        if k > t:
+            break
+        cuda.syncthreads()
+        x[t] = x[t] * x[t]
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [meets_in_a_branch, own_trip_count, flag_of_a_loop, flag_that_was_written, chosen_by_a_thread,
+     left_early],
+)  # fmt: skip
+def test_more_divergent_barriers(kernel: Any) -> None:
+    assert "Not every thread" in refused(kernel, ones(8), 8)
+
+
+@cuda.jit
+def uniform(x, limits, n):
+    """All threads of a block agree on how they go."""
+    s = cuda.shared.array(4, float64)
+    t = cuda.threadIdx.x
+    i = cuda.grid(1)
+    if cuda.blockIdx.x == 1 or n > 7:
+        k = 0
+        while k < limits[cuda.blockIdx.x]:
+            s[t] = x[i] * (k + 1.5)
+            cuda.syncthreads()
+            if k % 2 == 0 and n > 3:
+                x[i] = s[3 - t] * s[t]
+                cuda.syncthreads()
+            k += 1
+    x[i] = x[i] * x[i]
+
+
+def test_uniform_control_flow() -> None:
+    args = (0.5 + np.random.default_rng(1).random(8), np.array([2, 3]), 5)
+    check(uniform, (2, 4), args)
+
+
 @cuda.jit
 def shared_in_branch(x, n):
     if n > 3:
