@@ -7,7 +7,7 @@ import pytest
 
 import splitad as ad
 from splitad.testing import check_vjp
-from tests.cases.recursive_programs import PROGRAMS, alias, deep, twice
+from tests.cases.recursive_programs import PROGRAMS, alias, deep, either, twice
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -25,9 +25,10 @@ def test_depth() -> None:
     assert ad.grad(deep)(0.7, depth) == pytest.approx(want, rel=1e-12)
 
 
-@pytest.mark.parametrize("function", [alias, twice])
+@pytest.mark.parametrize("function", [alias, twice, either])
 def test_arrays_that_are_not_new(function) -> None:
     """Which of the caller's arrays a returned one is, or that two of them are one, is not tracked."""
+    args = (np.ones(3), 2) if function is not either else (np.ones(3), np.ones(3), 2)
     with pytest.raises(ad.UnsupportedError, match="returns an array that may be") as error:
-        ad.split(function)(np.ones(3), 2)
+        ad.split(function)(*args)
     assert "copy" in str(error.value)

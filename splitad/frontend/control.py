@@ -76,10 +76,7 @@ def choose(
     after_else, else_dead = c.save(), c.dead
     c.dead = then_dead and else_dead
     if not (then_dead or else_dead):
-        old = {oid for oid, _ in before[1]}
-        made = [{oid for oid, _ in state[1]} - old for state in (after_then, after_else)]
-        after_then = replaced.as_in(c, after_then, after_else, live, made[0])
-        after_else = replaced.as_in(c, after_else, after_then, live, made[1])
+        after_then = replaced.as_in(c, after_then, after_else, live)
     outs: list[ir.Var] = []
     yields: tuple[list[ir.Operand], list[ir.Operand]] = ([], [])
     c.restore(after_else if then_dead else after_then)

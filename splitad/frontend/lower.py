@@ -108,7 +108,10 @@ def lower_recursive(fn: RecursiveFunction, rules: Any, ops: Any) -> ir.Function:
     named = zip(parameters(normal, fn.params), fn.rooted, strict=True)
     values = [entry.argument(name, kind, rooted) for (name, kind), rooted in named]
     c.active_calls.append(normal.pyfunc)
-    result = _tree(c, activate(c, frame, values))
+    value = activate(c, frame, values)
+    result: ir.Tree = None
+    if fn.returned != types.none:
+        result = entry.result(value) or _tree(c, value)
     made = ir.Function(
         fn.__name__,
         tuple(entry.params),

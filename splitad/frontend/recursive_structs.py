@@ -62,6 +62,13 @@ def scalars(c: Context, struct: StructVal) -> list[tuple[tuple[int, str], types.
     return [(key, kind) for key, kind in fields(c, struct) if isinstance(kind, _SCALAR)]
 
 
+def holds_struct(type: types.Type) -> bool:
+    """Whether a result is a struct, or has one in it."""
+    if isinstance(type, types.BaseTuple):
+        return any(map(holds_struct, type))  # type: ignore[call-overload]
+    return struct_fields(type) is not None
+
+
 class Entry:
     """Makes the arguments of a recursive function's own IR."""
 
@@ -111,6 +118,24 @@ class Entry:
                 c.b.emit(ir.GetField(inner, root, field, loc=c.b.loc))
             c.heap[key] = self._struct(f"{name}_{field}", kind, inner)
         return made
+
+    def result(self, value: Value) -> ir.TupleTree | None:
+        """A struct that is returned, a new one, as its fields.  None for other results."""
+        c = self.c
+        if c.dead or not isinstance(value, StructVal):
+            return None
+        known = {oid for struct in self.structs for oid in merge.objects(struct, c.heap)}
+        if known & set(merge.objects(value, c.heap)):
+            c.refuse(
+                "A recursive function returns a struct that is one of its arguments, or holds one.",
+                "Return a new one with copies of its arrays.",
+            )
+        items: list[ir.Tree] = []
+        for key, kind in fields(c, value):
+            part = c.conform(c.heap[key], kind)
+            assert isinstance(part, (ir.Var, ir.Lit))
+            items.append(part)
+        return ir.TupleTree(types.none, tuple(items))
 
     def exits(self) -> tuple[ir.Tree, ...]:
         """What the scalars in the fields are when the function ends."""

@@ -7,6 +7,7 @@
 
     if c: s = State(1.0)            likewise after a branch, where both sides make one
     else: s = State(x)
+    if c: s, t = t, s               and after one that exchanges two
 
 This is a change of names only, and right where nothing else means the object whose name is taken: no other
 variable, no other object, no function around this one, no argument of the caller's.
@@ -14,7 +15,7 @@ variable, no other object, no function around this one, no argument of the calle
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 
 from splitad.frontend import merge
@@ -24,15 +25,9 @@ from splitad.frontend.values import GrowVal, ListVal, MethodVal, StructVal, Tupl
 Numbers = dict[int, int]  # of objects: what they are called, to what they are called from now on
 
 
-def as_in(
-    c: Context,
-    state: State,
-    other: State,
-    names: Iterable[str],
-    fresh: Collection[int] | None = None,
-) -> State:
+def as_in(c: Context, state: State, other: State, names: Iterable[str]) -> State:
     """`state` with its objects called as they are in `other`, seen from the variables `names`; unchanged
-    where that cannot be.  fresh: the only objects that may be renamed."""
+    where that cannot be."""
     names = list(dict.fromkeys([*names, *(name for name in state[0] if name.startswith("%"))]))
     numbers: Numbers = {}
     for name in names:
@@ -47,8 +42,6 @@ def as_in(
     existing = {oid for oid, _ in state[1]}
     if any(oid < c.frame.known for oid in touched & existing):
         return state  # a function around this one may know it
-    if fresh is not None and not moved.keys() <= set(fresh):
-        return state
     reached = {oid for name in names for oid in merge.objects(state[0].get(name), state[1])}
     for (oid, _), part in state[1].items():
         if oid < c.frame.known or oid in c.roots:

@@ -14,6 +14,8 @@ from typing import Any
 import numba
 from numba import types
 
+from splitad.ir.types import struct_fields
+
 
 @dataclass(frozen=True)
 class RecursiveFunction:
@@ -22,7 +24,8 @@ class RecursiveFunction:
     argtypes: of the call's arguments, which are the function's but for structs: those are handed over as
     their fields.  returned: the type of its result, whose scalars and arrays are the outs of the call;
     behind them come the scalars in structs.  params: the types of the function's own parameters.
-    rooted: which of those are structs that exist as objects, which are handed over too.
+    rooted: which of those are structs that exist as objects, which are handed over too.  takes_structs:
+    whether there are structs among its parameters or in its result.
     """
 
     function: Callable[..., Any]
@@ -43,8 +46,12 @@ class RecursiveFunction:
 
 
 def parts(type: types.Type, text: str = "") -> Iterator[tuple[types.Type, str]]:
-    """The scalars and arrays in a result, each with the text that picks it."""
-    if isinstance(type, types.BaseTuple):
+    """The scalars and arrays in a result, each with the text that picks it; a struct's are its fields."""
+    fields = struct_fields(type)
+    if fields is not None:
+        for name, kind in fields.items():
+            yield from parts(kind, f"{text}.{name}")
+    elif isinstance(type, types.BaseTuple):
         for k, item in enumerate(type):  # type: ignore[arg-type, var-annotated]
             yield from parts(item, f"{text}[{k}]")
     elif type != types.none:

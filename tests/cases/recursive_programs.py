@@ -222,7 +222,56 @@ def twice(x, n):
     return b, c
 
 
+@njit
+def smooth(x, n):
+    if n == 0:
+        return x
+    for i in range(1, x.size):
+        x[i] = 0.5 * x[i] + 0.2 * x[i - 1] * x[i]
+    return smooth(x, n - 1)
+
+
+@njit
+def smoothed(x, n):
+    """What comes back is the argument itself."""
+    y = smooth(x, n)
+    y[0] *= x[1]
+    return y[2] * x[0]
+
+
+@njit
+def quick(a, lo, hi):
+    if lo < hi:
+        i = lo
+        for j in range(lo, hi):
+            if a[j] < a[hi]:
+                a[i], a[j] = a[j], a[i]
+                i += 1
+        a[i], a[hi] = a[hi], a[i]
+        quick(a, lo, i - 1)
+        quick(a, i + 1, hi)
+    return a
+
+
+@njit
+def quicksort(x):
+    y = quick(x.copy(), 0, x.size - 1)
+    s = 0.0
+    for k in range(y.size):
+        s += (k + 1) * y[k] * x[k]
+    return s
+
+
+@njit
+def either(x, y, n):
+    if n == 0:
+        return x
+    return either(y, x, n - 1)
+
+
 PROGRAMS = {
+    "smoothed": (smoothed, lambda r: (r.random(4), 3)),
+    "quicksort": (quicksort, lambda r: (r.random(6),)),
     "deep": (deep, lambda r: (0.7, 3)),
     "called": (f1, lambda r: (0.7,)),
     "twice": (f2, lambda r: (0.8,)),

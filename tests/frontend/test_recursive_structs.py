@@ -98,6 +98,39 @@ def leaving_early(s, n):
     return 0.5 * s.h
 
 
+@njit
+def evolve(s, n):
+    if n <= 0:
+        return s
+    s.u[0] += 0.1 * s.h * s.u[1]
+    s.h = np.sin(s.h + s.u[0])
+    if s.h > 0.9:
+        return evolve(s, n - 2)
+    return evolve(n=n - 1, s=s)
+
+
+def given_back(s, n):
+    t = evolve(s, n)
+    t.h *= t.u[0]
+    return s.h + t.u[1]
+
+
+@njit
+def refined(s, n):
+    if n == 0:
+        return State(s.h * 2.0, s.u * s.h)
+    t = refined(s, n - 1)
+    t.h += s.u[n] * t.u[0]
+    t.k += 1
+    return State(t.h * 0.5, t.u + t.h)
+
+
+def made_anew(s, n):
+    t = refined(s, n)
+    t.u[0] *= s.h
+    return t.h * t.u[0] + t.u[1]
+
+
 def beside(s, a, n):
     """What the call changes carries no derivative."""
     advance(s, 0.1, n)
@@ -115,6 +148,8 @@ PROGRAMS = {
     "two": (exchange, lambda: (state(), State(0.6, np.ones(2)), 3)),
     "nested": (nested, lambda: (Outer(state(), np.ones(2), 0.8), 2)),
     "returning": (returning, lambda: (state(), 2)),
+    "given_back": (given_back, lambda: (state(), 3)),
+    "made_anew": (made_anew, lambda: (state(), 2)),
     "leaving_early": (leaving_early, lambda: (state(), 2)),
 }
 
@@ -167,8 +202,45 @@ def calls_rebinding(s):
     rebinding(s, 1)
 
 
+@njit
+def one_of_them(s, t, n):
+    if n == 0:
+        return s
+    return one_of_them(t, s, n - 1)
+
+
+def calls_one_of_them(s):
+    return one_of_them(s, State(1.0, np.ones(3)), 2).h
+
+
+@njit
+def held(s, t, n):
+    if n > 0:
+        held(s, t, n - 1)
+    return t
+
+
+def calls_held(s):
+    return held(s, State(1.0, np.ones(3)), 2).h + inside(s, 2).h
+
+
+@njit
+def inside(s, n):
+    if n > 0:
+        t = inside(s, n - 1)
+        s.h += t.h
+    u = s
+    return u
+
+
 @pytest.mark.parametrize(
-    "function, reason", [(one_twice, "given twice"), (calls_rebinding, "assigns the field `u`")]
+    "function, reason",
+    [
+        (one_twice, "given twice"),
+        (calls_rebinding, "assigns the field `u`"),
+        (calls_one_of_them, "The result is not the same kind of thing on every path"),
+        (calls_held, "returns a struct that is one of its arguments"),
+    ],
 )
 def test_refused(function, reason) -> None:
     with pytest.raises(ad.UnsupportedError, match=reason):

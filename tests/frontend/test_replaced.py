@@ -81,6 +81,23 @@ def on_both_sides(x, c):
 
 
 @njit
+def exchanged_sometimes(x, n):
+    a = State(x.copy(), 1.0)
+    b = State(x * 2.0, 0.5)
+    for k in range(n):
+        b.h[0] += a.h[1] * a.c
+        b.c = a.c * b.h[0]
+        if b.c < 1.5:
+            a, b = b, a
+        if a.c > 2.0:
+            a = State(b.h * x[0], b.c)
+        elif k == 1:
+            c = b
+            b = State(a.h + c.h, c.c)
+    return a.c - b.h[0]
+
+
+@njit
 def of_arrays(x, n):
     kept = [x.copy()]
     for k in range(n):
@@ -101,6 +118,7 @@ def of_arrays(x, n):
         (particles, (X, 0)),
         (functional, (X, 4)),
         (exchanged, (X, 3)),
+        (exchanged_sometimes, (X, 4)),
         (on_both_sides, (X, 0.7)),
         (on_both_sides, (X, 0.1)),
         (of_arrays, (X, 2)),
