@@ -74,6 +74,20 @@ def along(m, c, z, i, j):
     return picked, np.take_along_axis(m, j, 1), np.max(z) * np.conj(np.min(z)) + np.ptp(z)
 
 
+def fused(m, n, x):
+    apart = m - x * n
+    sums = np.sum(m * n, axis=0), (apart * apart).sum(axis=1), np.sum(np.sin(m) * n)
+    return (
+        sums,
+        np.max(m * n) - (m + x).min(),
+        np.var(m * n) * np.std(m - x) * np.prod(x - m) + np.mean(m / n),
+    )
+
+
+def test_reductions_of_expressions():
+    check_in_python(fused, REAL["m"], REAL["n"].T.copy(), 0.7)
+
+
 def test_parts_of_arrays():
     check_in_python(parts, REAL["v"], REAL["m"], REAL["c"], 2)
 

@@ -1,9 +1,16 @@
 """The table of NumPy's functions is complete, and says what is so.  test_readme.py holds the README to it."""
 
-import pytest
+import inspect
+import re
 
+import numpy as np
+import pytest
+from numba.core import types
+from numba.core.registry import cpu_target
+
+from tests.fuzz.interpreted import check_in_python
 from tests.rules.numpy_status import forms, function_called, how, kept, status, supported
-from tests.rules.numpy_table import NUMPY, OTHER
+from tests.rules.numpy_table import ARGUMENTS, NUMPY, OTHER
 
 
 def test_every_function_that_numba_has_is_in_the_table():
@@ -33,3 +40,37 @@ def test_the_status_of_a_few_is_so(name):
     written = kept()[name]
     for word, before in zip(found, (written[1], written[3]), strict=True):
         assert word == before or before in ("some", "?")
+
+
+# ---- methods and attributes of arrays ------------------------------------------------------------------
+
+REFUSED = {"allclose", "ctypes", "flags", "strides", "tobytes"}  # by name
+
+
+def every_method(v, m, i):
+    u = v.copy()
+    u.fill(v[0])
+    w = v.astype(np.complex128)
+    v.sort()
+    total = m.T[0, 1] + v.flat[2] + w.real[0] + w.imag[1] + m[:1, :1].item() + m.max() + m.mean()
+    total += m.min() + m.prod() + m.std() + m.var() + m.sum() + v.dot(u)
+    counted = m.itemsize + m.nbytes + m.ndim + m.size + m.shape[0] + m.argmax() + m.argmin()
+    counted += v.argsort()[0] + v.nonzero()[0][0] + m.all() + m.any()
+    views = m.ravel(), m.reshape(12), m.transpose(), v.view(v.dtype)
+    new = v.clip(-1.0, 1.0), w.conj(), w.conjugate(), v.cumprod(), v.cumsum(), m.flatten()
+    return total * counted, views, new, v.repeat(2), v.take(i)
+
+
+def test_every_method_that_numba_has_is_checked_or_refused():
+    context = cpu_target.typing_context
+    context.refresh()
+    found = set()
+    for template in context._get_attribute_templates(types.float64[:, ::1]):
+        found.add(getattr(template, "_attr", None) or "_")
+        found |= {name[8:] for name in dir(template) if name.startswith("resolve_")}
+    used = set(re.findall(r"\.(\w+)", inspect.getsource(every_method)))
+    assert {name for name in found if not name.startswith("_")} - used == REFUSED
+
+
+def test_methods():
+    check_in_python(every_method, *(ARGUMENTS[key](np.float64) for key in "vmi"), directions=1)
