@@ -152,7 +152,7 @@ def vjp(kernel: Callable[..., Any], wrt: Wrt | None = None) -> _Launchable:
     ones for the arguments in wrt (all by default; None where an argument has none).
     """
     names = _names(kernel)
-    forward = split(kernel)
+    forward = _kept(kernel, True)
     wanted = range(len(names)) if wrt is None else _positions(names, wrt, kernel)
 
     def run(config: Any, *args: Any) -> Callable[..., tuple[Any, ...]]:
@@ -177,7 +177,7 @@ def value_and_grad(
     before the call; restore=False leaves them as the kernel does.
     """
     names = _names(kernel)
-    forward = split(kernel, modified_between=False)
+    forward = _kept(kernel, False)
     (at,) = _positions(names, loss, kernel)
     wanted = _positions(names, wrt, kernel)
 
@@ -204,6 +204,12 @@ def value_and_grad(
         return value, found if isinstance(wrt, tuple) else found[0]
 
     return _Launchable(run, value_and_grad.__doc__ or "")
+
+
+@lru_cache(maxsize=128)
+def _kept(kernel: Callable[..., Any], modified_between: bool) -> Forward:
+    """The pair that is used again when the same kernel is asked for again."""
+    return split(kernel, modified_between=modified_between)
 
 
 def _names(kernel: Any) -> list[str]:

@@ -263,8 +263,8 @@ def _is_local(root: object, where: Scopes) -> bool:
 
 
 def _made(root: object, where: Scopes) -> ir.Alloc | None:
-    kind, what = root  # type: ignore[misc]
-    stmt = where.definition.get(what) if kind == "new" else None
+    assert isinstance(root, tuple)
+    stmt = where.definition.get(root[1]) if root[0] == "new" else None
     return stmt if isinstance(stmt, ir.Alloc) else None
 
 

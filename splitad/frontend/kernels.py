@@ -69,14 +69,15 @@ def _array(which: Any, kind: str) -> None:
         if set(given) != {"shape", "dtype"}:
             c.refuse(f"cuda.{what} takes a shape and a dtype here.")
         shape, dtype = given["shape"], given["dtype"]
-        sizes = shape.items if isinstance(shape, TupleVal) else (shape,)
-        if not all(isinstance(n, ir.Lit) and isinstance(n.value, int) for n in sizes):
+        items = shape.items if isinstance(shape, TupleVal) else (shape,)
+        sizes = [n.value for n in items if isinstance(n, ir.Lit) and isinstance(n.value, int)]
+        if len(sizes) < len(items):
             c.refuse(f"The shape of cuda.{what} is not a constant.")
         scalar = dtype_of(dtype.value) if isinstance(dtype, PyVal) else None
         if scalar is None:
             c.refuse(f"The dtype of cuda.{what} is not one of numbers.", "Use one array per field.")
-        dims = tuple(c.b.intp(n.value) for n in sizes)
-        dynamic = kind == "shared" and len(sizes) == 1 and sizes[0].value == 0
+        dims = tuple(map(c.b.intp, sizes))
+        dynamic = kind == "shared" and sizes == [0]
         out = c.b.alloc(dims, scalar, "dynamic" if dynamic else kind, name)
         c.arrays.origins.fresh(out)
         if not dynamic:
@@ -100,7 +101,7 @@ def _atomic(op: str) -> None:
         entries = index.items if isinstance(index, TupleVal) else (index,)
         if not all(is_scalar(n) for n in (*entries, value)) or len(entries) != array.type.ndim:
             c.refuse(f"The arguments of cuda.{what} do not fit its array.")
-        value = c.cast(value, array.type.dtype)
+        value = c.cast(value, array.type.dtype)  # type: ignore[arg-type]
         # without a type, nobody looks at the result
         outs = () if type is None else (c.b.fresh(name, array.type.dtype),)
         c.b.array_call(threads.ArrayOp(op, len(entries)), (array, *entries, value), outs)

@@ -75,7 +75,7 @@ def overlap(x: Any, y: Any) -> bool:
     if 0 in (*x.shape, *y.shape):
         return False
     try:
-        return np.shares_memory(_placed(x), _placed(y), max_work=100_000)
+        return np.shares_memory(_placed(x), _placed(y), max_work=100_000)  # type: ignore[arg-type]
     except Exception:  # too hard to tell
         return True
 
@@ -206,5 +206,5 @@ def read(x: Any, stream: Any = 0) -> np.ndarray:
     """The contents, once what the stream does is done."""
     made: np.ndarray = x.copy_to_host(stream=stream)
     if stream:  # then the copy was only asked for
-        getattr(stream, "synchronize", getattr(stream, "sync", None))()
+        (stream.synchronize if hasattr(stream, "synchronize") else stream.sync)()
     return made
