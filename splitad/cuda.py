@@ -107,7 +107,7 @@ def split(
     wait=False: no launch waits for the device, so that both can be captured into a CUDA graph.  Where the
     tape depends on loops tape_slots must be given; `pullback.check()` says afterwards if that was too few
     (shadows are NaN then); cotangents of scalars stay on the device, in arrays of one element, or are added
-    to those in `pullback(..., out=)`.
+    to those in `pullback(..., out=)`.  The streams of other libraries' arrays are not waited for either.
     """
     py_func = getattr(kernel, "py_func", kernel)
     names = list(inspect.signature(py_func).parameters)

@@ -23,9 +23,9 @@ def is_array(x: Any) -> bool:
     return hasattr(x, "__cuda_array_interface__")
 
 
-def as_array(x: Any) -> Any:
-    """x as numba's kind of array, over the same memory."""
-    return x if hasattr(x, "__cuda_ndarray__") else cuda.as_cuda_array(x)
+def as_array(x: Any, wait: bool = True) -> Any:
+    """x as numba's kind of array, over the same memory.  wait: for what x's own stream still does."""
+    return x if hasattr(x, "__cuda_ndarray__") else cuda.as_cuda_array(x, sync=wait)
 
 
 def address(x: Any) -> int:

@@ -201,7 +201,7 @@ class Runner:
     memory: Memory = field(default_factory=Memory)
 
     def forward(self, launch: Launch, given: Sequence[Any]) -> Pullback:
-        args = tuple(_argument(x, k) for k, x in enumerate(given))
+        args = tuple(_argument(x, k, self.wait) for k, x in enumerate(given))
         spec = self.resolve(tuple(map(_type_of, args)), launch.dims, launch.registers)
         _check_arguments(spec, args)
         nbytes = self._capacity(spec, launch, args)
@@ -230,7 +230,7 @@ class Runner:
 
     def written(self, launch: Launch, given: Sequence[Any]) -> list[Any]:
         """The arrays among the arguments that the kernel writes."""
-        args = tuple(_argument(x, k) for k, x in enumerate(given))
+        args = tuple(_argument(x, k, self.wait) for k, x in enumerate(given))
         spec = self.resolve(tuple(map(_type_of, args)), launch.dims, launch.registers)
         return [part(args, path) for path in sorted(spec.written)]
 
@@ -289,11 +289,11 @@ def _with_copies(x: Any, path: Path, copies: dict[Path, Any]) -> Any:
 # ---- arguments -----------------------------------------------------------------------------------------
 
 
-def _argument(x: Any, position: int) -> Any:
+def _argument(x: Any, position: int, wait: bool = True) -> Any:
     if device.is_array(x):
-        return device.as_array(x)
+        return device.as_array(x, wait)
     if isinstance(x, tuple):
-        return tuple(_argument(item, position) for item in x)
+        return tuple(_argument(item, position, wait) for item in x)
     if isinstance(x, np.ndarray):
         raise TypeError(
             f"argument {position} is a NumPy array: copy it to the device first, with cuda.to_device"
@@ -402,7 +402,8 @@ class Pullback:
             raise TypeError(
                 f"the pullback of {spec.name} takes {len(given.shadows)} shadows, not {len(shadows)}"
             )
-        own = [_shadow(s, k) for k, s in zip(given.shadows, shadows, strict=True)]
+        wait = self._runner.wait
+        own = [_shadow(s, k, wait) for k, s in zip(given.shadows, shadows, strict=True)]
         self._check_shadows(own)
         scalars = [part(self._args, path) for path in given.scalars]
         sizes = [int(part(self._args, path).shape[axis]) for path, axis in given.sizes]
@@ -436,7 +437,8 @@ class Pullback:
             return None
         if out is None:
             return [device.zeros((1,), dtype, self._launch.stream) for dtype in dtypes]
-        into = [device.as_array(x) if device.is_array(x) else x for x in out]
+        wait = self._runner.wait
+        into = [device.as_array(x, wait) if device.is_array(x) else x for x in out]
         if len(into) != len(dtypes) or any(
             getattr(x, "dtype", None) != dtype or tuple(x.shape) != (1,)
             for x, dtype in zip(into, dtypes, strict=False)
@@ -489,8 +491,8 @@ def _zeros(x: Any, stream: Any) -> Any:
     return device.zeros_like(x, stream) if device.is_array(x) else x
 
 
-def _shadow(x: Any, position: int) -> Any:
-    return x if isinstance(x, np.ndarray) else _argument(x, position)
+def _shadow(x: Any, position: int, wait: bool) -> Any:
+    return x if isinstance(x, np.ndarray) else _argument(x, position, wait)
 
 
 def _returned(x: Any, path: Path, found: dict[Path, float]) -> Any:
