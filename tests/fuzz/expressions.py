@@ -154,7 +154,7 @@ def _reduction(s: Scope, depth: int) -> str | None:
         )
     if kind == 5:
         return s.pick([f"np.max({a})", f"np.min({a})", f"({a}).max()", f"({a}).min()"])
-    if kind == 6:
+    if kind == 6 and len(chosen.shape) < 3:
         return s.pick(
             [
                 f"np.linalg.norm({a}) / {size}",

@@ -352,7 +352,70 @@ def _refer(listed: list[Any], marks: list[Any], array: np.ndarray, its: Any) -> 
     return len(listed) - 1
 
 
-KNOWN: dict[str, Any] = {
+# ---- lists: plain ones in place of typed ones ---------------------------------------------------------------
+
+
+def _refer_all(listed: list[Any], marks: list[Any], arrays: Any, first: int) -> np.ndarray:
+    found = [_refer(listed, marks, array, (first + k,)) for k, array in enumerate(arrays)]
+    return np.array(found, np.int64)
+
+
+def _marks_at_exit(marks: list[Any], numbers: np.ndarray, length: int) -> list[int]:
+    return [marks[numbers[k]][0] for k in range(length)]
+
+
+def _set_marked(table: Table, marks: Any, shadows: Any) -> None:
+    for mark, shadow in zip(marks, shadows, strict=True):
+        table[int(mark)] = shadow
+
+
+def _put_shadows(shadow: Any, table: Table, first: int, arrays: Any) -> None:
+    _put_items(shadow, [_table_get(table, first + k, a.shape) for k, a in enumerate(arrays)])
+
+
+def _put_items(shadow: Any, items: Any) -> None:
+    shadow[:] = [plain_numbers(item) for item in items]
+
+
+def _add_items(shadow: Any, items: np.ndarray) -> None:
+    for k in range(len(shadow)):
+        shadow[k] += plain_numbers(items[k])
+
+
+def _take_items(shadow: Any, items: np.ndarray) -> None:
+    for k in range(len(shadow)):
+        items[k] += shadow[k]
+
+
+def _meet(xs: Any, ys: Any) -> bool:
+    return any(overlap(x, y) for x in xs for y in ys)
+
+
+LISTS: dict[str, Any] = {
+    "list_items": lambda xs: np.array(list(xs), np.float64 if not len(xs) else None),
+    "list_id": id,
+    "refer_all": _refer_all,
+    "set_shadows": lambda table, first, shadows: _set_marked(
+        table, range(first, first + len(shadows)), shadows
+    ),
+    "set_marked": _set_marked,
+    "marks_at_exit": _marks_at_exit,
+    "put_shadows": _put_shadows,
+    "put_items": _put_items,
+    "add_items": _add_items,
+    "take_items": _take_items,
+    "typed_copy": list,
+    "plain_copy": list,
+    "overlaps_itself": lambda xs: False,
+    "meets_itself": lambda xs: any(_meet(xs[:k], xs[k : k + 1]) for k in range(len(xs))),
+    "meets_list": _meet,
+    "meets_array": lambda xs, array: _meet(xs, [array]),
+    "shadow_fault": lambda *given: 0,  # (the checks of shadows are tested elsewhere)
+    "array_fault": lambda *given: 0,
+    "lists_fault": lambda *given: 0,
+}
+
+KNOWN: dict[str, Any] = LISTS | {
     "vmath": math,
     "column": _column,
     "snapshot_nbytes": _snapshot_nbytes,
@@ -395,6 +458,8 @@ def _in_python(name: str, value: Any) -> Any:
         return as_dtype(value).type if isinstance(value, (types.Number, types.Boolean)) else value
     if name.startswith("reserve_"):
         return _reserve
+    if name.startswith("list_of_zeros_"):
+        return lambda n: [0.0] * n
     if name.startswith("check_type_"):
         return lambda shadow: None
     if name.startswith("noted_"):
