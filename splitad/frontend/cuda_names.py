@@ -38,6 +38,7 @@ _CALLED: dict[str, Callable[..., Any]] = {
     "shared.array": threads.shared_array,
     "local.array": threads.local_array,
     **{f"atomic.{op}": fn for op, fn in threads.ATOMICS.items()},
+    **{f"libdevice.{name}": fn for name, fn in threads.LIBDEVICE.items()},
 }
 _READ: dict[str, Callable[..., Any]] = {
     **{
@@ -51,7 +52,7 @@ _PARTS = {"shared", "local", "atomic", *threads.ATTRIBUTES}
 _CONSTANTS = {"warpsize": 32}
 _HINT = (
     "Supported are grid, gridsize, threadIdx, blockIdx, blockDim, gridDim, laneid, warpsize, syncthreads, "
-    "shared.array, local.array, and atomic.add, sub, max, min."
+    "shared.array, local.array, atomic.add, sub, max, min, and libdevice's functions that math has too."
 )
 
 Normalize = Callable[[Any], NormalFunction]
@@ -131,9 +132,8 @@ class _Replace(ast.NodeTransformer):
         """The dotted name within numba.cuda: "shared.array"; None where it is something else."""
         if isinstance(node, ast.Attribute):
             owner = self.path(node.value)
-            if owner is None:
-                return None
-            return f"{owner}.{node.attr}" if owner else node.attr
+            if owner is not None:
+                return f"{owner}.{node.attr}" if owner else node.attr
         value = self.value(node)
         if value is _MISSING:
             return None
@@ -144,7 +144,8 @@ class _Replace(ast.NodeTransformer):
                 return name
         module = str(getattr(value, "__module__", ""))
         if module.startswith("numba.cuda") and not is_cuda_function(value):
-            return getattr(value, "__name__", "")
+            within = "libdevice." if module.endswith(".libdevice") else ""
+            return within + getattr(value, "__name__", "")
         return None
 
     def value(self, node: ast.expr) -> Any:

@@ -29,8 +29,20 @@ def _index(fn: Any) -> None:
         return c.b.prim(fn, type=threads.KINDS[fn], name=name)
 
 
-for _fn in threads.TEXTS:
+for _fn in threads.INDICES:
     _index(_fn)
+
+
+def _libdevice(fn: Any) -> None:
+    @handles(fn)
+    def call(c: Context, args: list[Any], kwargs: Any, type: Any, name: str) -> Any:
+        _inside(c, fn.__name__.replace("_", ".", 1))
+        kind = threads.KINDS[fn]
+        return c.b.prim(fn, *(c.cast(arg, kind) for arg in args), type=kind, name=name)
+
+
+for _fn in threads.LIBDEVICE.values():
+    _libdevice(_fn)
 
 
 def _grid_of(which: Any, fns: tuple[Any, ...]) -> None:

@@ -14,6 +14,7 @@ functions that Numba can type without CUDA.  They are never run: generated code 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -64,6 +65,41 @@ KINDS: dict[Fn, types.Type] = {
 for _fn in (f for fs in ATTRIBUTES.values() for f in fs):
     overload(_fn)(lambda: lambda: np.int32(0))
 overload(LANE)(lambda: lambda: np.int32(0))
+
+# ---- libdevice -----------------------------------------------------------------------------------------
+
+# Functions whose derivative is that of a function of math: of doubles, and with an f at the end of floats.
+_AS_MATH = (
+    "acos acosh asin asinh atan atan2 atanh copysign cos cosh erf erfc exp expm1 fabs fmod hypot lgamma log "
+    "log10 log1p log2 pow sin sinh sqrt tan tanh"
+).split()
+_FAST = ("cos", "exp", "log", "log10", "log2", "pow", "sin", "tan")
+_TWO = ("atan2", "copysign", "fmod", "hypot", "pow")
+LIBDEVICE: dict[str, Fn] = {}
+LIKE: dict[Fn, Fn] = {}  # each with the function that has its derivative
+
+
+def _like(name: str, plain: str, kind: types.Type) -> None:
+    fn = LIBDEVICE[name] = _function(f"libdevice_{name}")
+    LIKE[fn] = np.fmod if plain == "fmod" else getattr(math, plain)
+    KINDS[fn] = kind
+    convert = np.float32 if kind == types.float32 else np.float64
+    if plain in _TWO:
+        TEXTS[fn] = f"libdevice.{name}({{0}}, {{1}})"
+        overload(fn)(lambda x, y: lambda x, y: convert(x + y))
+    else:
+        TEXTS[fn] = f"libdevice.{name}({{0}})"
+        overload(fn)(lambda x: lambda x: convert(x))
+
+
+INDICES = tuple(TEXTS)  # all until here
+for _name in _AS_MATH:
+    _like(_name, _name, types.float64)
+    _like(_name + "f", _name, types.float32)
+for _name in _FAST:
+    _like(f"fast_{_name}f", _name, types.float32)
+_like("tgamma", "gamma", types.float64)
+_like("tgammaf", "gamma", types.float32)
 
 # ---- what a kernel calls -----------------------------------------------------------------------------
 

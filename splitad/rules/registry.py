@@ -64,7 +64,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from splitad.ir.recursive import RecursiveFunction
-from splitad.ir.threads import ArrayOp
+from splitad.ir.threads import INDICES, LIKE, ArrayOp
 from splitad.rules.arrayrule import (
     ArrayRule,
     Check,
@@ -76,7 +76,7 @@ from splitad.rules.arrayrule import (
 )
 from splitad.rules.special import rules_of
 from splitad.rules.texts import Adjoint, Partial, RuleError, partial
-from splitad.rules.threads import INDICES, ThreadRule
+from splitad.rules.threads import ThreadRule
 
 __all__ = [
     "Adjoint", "ArrayRule", "Need", "Partial", "RuleError", "ScalarRule", "array", "array_rule",
@@ -198,6 +198,7 @@ def refuse(primals: Sequence[Fn], reason: str) -> None:
 
 def scalar_rule(fn: Fn) -> ScalarRule | None:
     """The rule of fn as a function of scalars, or None."""
+    fn = LIKE.get(fn, fn)
     found = _scalar.get(fn)
     if found is None and "scipy.special" in sys.modules and not _special:
         _register_special()

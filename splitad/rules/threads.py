@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from splitad.ir import threads
 from splitad.rules.arrayrule import Need
 
-INDICES = tuple(threads.TEXTS)
-
 
 @dataclass(frozen=True)
 class ThreadRule:

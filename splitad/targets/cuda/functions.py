@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from numba import cuda, types
+from numba.cuda import libdevice
 
 from splitad.errors import InternalError
 from splitad.rules import ops
@@ -52,7 +53,8 @@ def _device(fn: Callable[..., Any]) -> Any:
 
 def for_device(names: dict[str, object]) -> dict[str, object]:
     """The globals of a kernel's text, from those that were collected for the CPU."""
-    return {"cuda": cuda, **{name: _one(name, value) for name, value in names.items()}}
+    own = {"cuda": cuda, "libdevice": libdevice}
+    return {**own, **{name: _one(name, value) for name, value in names.items()}}
 
 
 def _one(name: str, value: Any) -> Any:

@@ -5,12 +5,14 @@ Needs numba-cuda with its compilers (the extra cuda13), but neither a GPU nor a 
 
 from __future__ import annotations
 
+import inspect
 from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
-from numba import typeof, types
+from numba import cuda, float32, typeof, types
+from numba.cuda import libdevice
 
 from splitad.testing import cubins
 from tests.targets.cuda.kernels import CASES
@@ -58,6 +60,31 @@ def test_barriers(name: str) -> None:
     # (loops are unrolled differently)
     assert (forward.count("bar.sync") > 0) == (plain.count("bar.sync") > 0)
     assert (reverse.count("bar.sync") > 0) == (plain.count("bar.sync") > 0)
+
+
+@cuda.jit
+def by_libdevice(x, y):
+    i = cuda.grid(1)
+    if i < x.shape[0]:
+        v = libdevice.sinf(x[i]) + libdevice.fast_expf(x[i]) * libdevice.hypotf(x[i], float32(0.5))
+        y[i] = v + libdevice.powf(x[i], float32(1.5)) + libdevice.tgammaf(x[i])
+
+
+def test_libdevice() -> None:
+    """(Not in the simulator, which does not have it.)"""
+    import splitad as ad
+
+    argtypes = (types.Array(types.float32, 1, "C"),) * 2
+    spec = ad.cuda.split(by_libdevice).compiled(argtypes)
+    forward, reverse = ad.cuda.kernel_types(spec, argtypes)
+    text = inspect.getsource(spec.forward.py_func)
+    assert "libdevice.sinf(" in text and "libdevice.fast_expf(" in text
+    assert "math.cos(" in inspect.getsource(spec.reverse.py_func)
+    plain = cubins.build(by_libdevice, argtypes)
+    for kernel, kinds in ((spec.forward, forward), (spec.reverse, reverse)):
+        made = cubins.build(kernel, kinds)
+        assert made.spills == 0 and made.registers <= plain.registers + 40
+    assert "cvt.f64" not in cubins.build(spec.forward, forward).ptx  # single precision stays
 
 
 @pytest.mark.parametrize("name", [n for n in CASES if CASES[n].adds is not None])
