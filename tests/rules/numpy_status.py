@@ -42,6 +42,7 @@ DTYPES = ("float64", "float32", "complex128")
 _MODULES = {
     "": np,
     "linalg.": np.linalg,
+    "lib.stride_tricks.": np.lib.stride_tricks,
     "polynomial.polynomial.": np.polynomial.polynomial,
     "polynomial.polyutils.": np.polynomial.polyutils,
 }
@@ -206,6 +207,7 @@ def table() -> str:
         lines.append(f"| **{section}** | | | | |")
         for (*words, way), names in sorted(rows.items(), key=lambda row: row[0], reverse=True):
             joined = ", ".join(sorted(names)).replace("polynomial.polynomial.", "")
+            joined = joined.replace("lib.stride_tricks.", "")
             lines.append(f"| {joined} | {' | '.join(words)} | {way} |")
     return "\n".join(lines)
 

@@ -164,6 +164,8 @@ NUMPY: dict[str, dict[str, str]] = {
         "ascontiguousarray": "np.ascontiguousarray(m)", "asfortranarray": "np.asfortranarray(m)",
         "asarray": "np.asarray(v)", "asarray_chkfinite": "np.asarray_chkfinite(v)",
         "copy": "np.copy(v)\nv.copy()", "astype": "v.astype(np.complex128)",
+        "lib.stride_tricks.sliding_window_view": "np.lib.stride_tricks.sliding_window_view(v, 3)",
+        "lib.stride_tricks.as_strided": "np.lib.stride_tricks.as_strided(v, (2, 3), (24, 8))",
         "vander": "np.vander(y, 3)", "shape": "np.shape(m)", "size": "np.size(m)",
     },
     "picking and ordering": {
