@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import ctypes
 import inspect
-import math
 import itertools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -352,7 +352,7 @@ def _refer(listed: list[Any], marks: list[Any], array: np.ndarray, its: Any) -> 
     return len(listed) - 1
 
 
-# ---- lists: plain ones in place of typed ones ---------------------------------------------------------------
+# ---- lists: plain ones in place of typed ones ------------------------------------------------------------
 
 
 def _refer_all(listed: list[Any], marks: list[Any], arrays: Any, first: int) -> np.ndarray:
