@@ -354,19 +354,21 @@ class Content:
             self._add(implementation)
 
     def _attributes(self, values: list[Any], names: set[str]) -> None:
-        """What may be meant by `module.name`, for modules whose version does not say it."""
+        """What may be meant by `module.name`, where the module's version does not say it."""
         done = set()
         while values:
             module = values.pop()
             if not isinstance(module, python_types.ModuleType) or module.__name__ in done:
                 continue
             done.add(module.__name__)
-            if _is_trusted_module(module.__name__):
-                continue
-            if "__getattr__" in vars(module):
+            trusted = _is_trusted_module(module.__name__)
+            makes = "__getattr__" in vars(module) or type(module) is not python_types.ModuleType
+            if makes and not trusted:
                 raise Unknown("a module that makes its attributes")
             for name in sorted(names & vars(module).keys()):
                 value = vars(module)[name]
+                if trusted and not _may_be_put_there(value):
+                    continue
                 self._put(module.__name__, name)
                 self._add(value)
                 values.append(value)
@@ -388,7 +390,7 @@ class Content:
             raise Unknown("a type of an extension of Numba")
         self._each(x.__mro__[1:])
         if issubclass(x, enum.Enum):
-            self._each((member.name, member.value) for member in x)
+            self._each((name, each.value) for name, each in x.__members__.items())  # aliases too
             return
         if issubclass(x, tuple) and hasattr(x, "_fields"):
             self._each((x._fields, getattr(x, "_field_defaults", {})))
@@ -496,6 +498,14 @@ def _goes_by_name(x: Any) -> bool:
     if code is not None:
         return _is_trusted_file(code.co_filename)
     return _is_trusted_module(getattr(x, "__module__", None))
+
+
+def _may_be_put_there(x: Any) -> bool:
+    """Whether somebody may have put it into a module of a package: ``np.k = 2.0``."""
+    kinds = (*_PLAIN, *_BY_VALUE, float, complex, np.ndarray, python_types.ModuleType)
+    value = isinstance(x, kinds)
+    function = isinstance(x, python_types.FunctionType) or hasattr(x, "py_func")
+    return value or function and not _goes_by_name(x)
 
 
 def _is_attribute(x: Any) -> bool:

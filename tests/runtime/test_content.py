@@ -111,6 +111,22 @@ def test_overloads_of_functions_that_go_by_name() -> None:
     assert digest(function) != before
 
 
+def test_what_is_put_into_the_module_of_a_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    function = define(
+        "def f(x): return x * m.sub.of_the_user", m=(m := python_types.ModuleType("m"))
+    )
+    vars(m)["sub"] = statistics
+    found = set()
+    helpers = (njit(define(HELPER, K=k)) for k in (1.0, 2.0))
+    for value in (1.0, 2.0, (1.0,), *helpers):
+        monkeypatch.setattr(statistics, "of_the_user", value, raising=False)
+        found.add(digest(function))
+    assert len(found) == 5
+    vars(m)["sub"] = type("Lazy", (python_types.ModuleType,), {"of_the_user": 1.0})("lazy")
+    with pytest.raises(Unknown):
+        digest(function)
+
+
 def test_classes_and_enums() -> None:
     def constants(k: float) -> Any:
         return define("def f(x): return x * C.k", C=type("C", (), {"k": k}))
@@ -119,6 +135,8 @@ def test_classes_and_enums() -> None:
     colour = enum.IntEnum("colour", "red green")
     assert digest(colour.red) != digest(colour.green)
     assert digest(namedtuple("P", "x y")) != digest(namedtuple("P", "x z"))
+    one, other = ({"a": 1, "b": 2, "c": c} for c in (1, 2))  # c: another name of a or b
+    assert digest(enum.IntEnum("E", one)) != digest(enum.IntEnum("E", other))
 
 
 def test_types() -> None:
