@@ -13,6 +13,8 @@ import operator
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from numba import types
+
 from splitad.analysis.activity import Activity
 from splitad.analysis.memory import Memory, is_array
 from splitad.analysis.reverse import has_reverse
@@ -307,8 +309,8 @@ class _Owned:
         """The axis along which value is the thread's number in the grid, up to a multiple of the grid's
         size; None where it is nothing of that kind."""
         stmt = self.by.get(value) if isinstance(value, ir.Var) else None
-        if isinstance(stmt, ir.Cast):
-            return self.in_grid(stmt.arg)
+        if _widens(stmt):
+            return self.in_grid(stmt.arg)  # type: ignore[union-attr]
         if isinstance(stmt, ir.Prim):
             if stmt.fn in threads.GRID:
                 return threads.GRID.index(stmt.fn)
@@ -322,8 +324,8 @@ class _Owned:
             k = stmt.params.index(value)  # type: ignore[arg-type]
             axis = self.in_grid(stmt.inits[k])
             step = self.by.get(stmt.body.yields[k])  # type: ignore[arg-type]
-            while isinstance(step, ir.Cast):
-                step = self.by.get(step.arg)  # type: ignore[arg-type]
+            while _widens(step):
+                step = self.by.get(step.arg)  # type: ignore[union-attr, arg-type]
             if axis is None or not isinstance(step, ir.Prim) or len(step.args) != 2:
                 return None
             if step.fn in (operator.add, operator.iadd) and value in step.args:
@@ -374,9 +376,21 @@ class _Owned:
 
     def _plain(self, value: ir.Operand) -> ir.Stmt | None:
         stmt = self.by.get(value) if isinstance(value, ir.Var) else None
-        while isinstance(stmt, ir.Cast):
-            stmt = self.by.get(stmt.arg) if isinstance(stmt.arg, ir.Var) else None
+        while _widens(stmt):
+            stmt = self.by.get(stmt.arg)  # type: ignore[union-attr, arg-type]
         return stmt
+
+
+def _widens(stmt: ir.Stmt | None) -> bool:
+    """Whether it converts an integer to one that holds all its values."""
+    if not isinstance(stmt, ir.Cast):
+        return False
+    given, wanted = types.unliteral(stmt.arg.type), types.unliteral(stmt.out.type)
+    return (
+        isinstance(given, types.Integer)
+        and isinstance(wanted, types.Integer)
+        and wanted.bitwidth >= given.bitwidth
+    )
 
 
 def _place(stmt: ir.Stmt) -> tuple[ir.Operand, tuple[ir.Operand, ...]]:

@@ -423,6 +423,24 @@ def test_a_launch_in_two_dimensions_of_a_kernel_in_one() -> None:
     assert "cuda.atomic" in text_of("saxpy", 2) and "cuda.atomic.add(d_x" not in text_of("saxpy", 1)
 
 
+@cuda.jit
+def narrowed(x, y):
+    """Two threads may have the same k."""
+    i = cuda.grid(1)
+    if i < y.shape[0]:
+        k = np.int8(i)
+        y[i] = x[k] * x[k]
+
+
+def test_what_is_converted_is_no_longer_a_threads_own() -> None:
+    from numba import types
+
+    A = types.float64[::1]
+    work = ad.cuda.split(narrowed)._runner.resolve.__wrapped__.__self__
+    text = work.pair((A, A), 1).text.pullback
+    assert "cuda.atomic.add(d_x" in text and "cuda.atomic.add(d_y" not in text
+
+
 def text_of(name: str, dims: int) -> str:
     from numba import types
 
