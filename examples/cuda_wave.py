@@ -91,9 +91,7 @@ def main():
     first = np.exp(-4.0 * (x[:, None] ** 2 + (x[None, :] - 0.5) ** 2))
     observed = final(np.roll(first, 1, 0), 1.1, given.steps)
     value, first_bar, speed_bar, nbytes = misfit_and_gradient(first, 1.0, given.steps, observed)
-    print(
-        f"{given.cells} x {given.cells} cells, {given.steps} steps, a tape of {nbytes} bytes"
-    )
+    print(f"{given.cells} x {given.cells} cells, {given.steps} steps, a tape of {nbytes} bytes")
     print(f"misfit {value:.6f}")
 
     h = 1e-5

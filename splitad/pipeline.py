@@ -58,7 +58,9 @@ class Options:
     stable: tuple[bool, ...] = ()  # arguments that nobody writes between forward and pullback
     inner: bool = False  # a recursive function's own pair, on the tape of its caller
     max_tape_bytes: int | None = None
-    kernel: int | None = None  # of a CUDA kernel: the dimensions of its launch that are larger than 1
+    kernel: int | None = (
+        None  # of a CUDA kernel: the dimensions of its launch that are larger than 1
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +155,16 @@ def _build(
         kernel = threads.kernel(fn, where, active, options.kernel, stable)
         threads.check(fn, where, active)
     plan = save_plan(
-        fn, where, mem, active, needs, stable, undo, frozenset(old.values()), not options.inner, kernel
+        fn,
+        where,
+        mem,
+        active,
+        needs,
+        stable,
+        undo,
+        frozenset(old.values()),
+        not options.inner,
+        kernel,
     )
     noted = tuple(
         leaf.var

@@ -91,7 +91,7 @@ def without_parameters(node: Function, functions: dict[str, str]) -> Function:
     defaults = {a.arg: d for a, d in zip(plain[first:], made.args.defaults, strict=True)}
     made.args.args = [a for a in plain if a.arg not in functions]
     made.args.defaults = [defaults[a.arg] for a in made.args.args if a.arg in defaults]
-    names = {old: ast.Name(new, ast.Load()) for old, new in functions.items()}
+    names: dict[str, ast.expr] = {old: ast.Name(new, ast.Load()) for old, new in functions.items()}
     for old, new in functions.items():
         assert old != new
     return _Constants(names).visit(made)  # type: ignore[no-any-return]

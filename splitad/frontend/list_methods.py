@@ -127,7 +127,7 @@ def find(name: str, args: list[Any], kwargs: dict[str, Any]) -> Callable[..., An
     """The function for a call of a list's method; None where `lists` does it, or nobody."""
     if name == "sort" and not args and set(kwargs) == {"reverse"}:
         backwards = getattr(kwargs["reverse"], "value", None)
-        return {True: sort_backwards, False: sort}.get(backwards)
+        return {True: sort_backwards, False: sort}.get(backwards)  # type: ignore[arg-type]
     return None if kwargs else _METHODS.get((name, len(args)))
 
 

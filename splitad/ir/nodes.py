@@ -192,7 +192,6 @@ class Alloc(Node):
     In CUDA kernels: "shared", an array that a block's threads share; "dynamic", such a one whose size the
     launch says (here it is 0); and "local", the thread's own."""
 
-
     out: Var
     kind: str
     shape: tuple[Operand, ...]

@@ -5,8 +5,8 @@
 
 vmath.cos is a call of cos in libm that tells LLVM of its vector variants (by the attribute
 "vector-function-abi-variant"): called one at a time it gives what math.cos gives, in a loop that
-vectorises it is within 4 ulp of that (glibc manual, "Errors in Math Functions").  Where there is no libmvec, or
-the processor is not the host's own, nothing is rewritten.
+vectorises it is within 4 ulp of that (glibc manual, "Errors in Math Functions").  Where there is no libmvec,
+or the processor is not the host's own, nothing is rewritten.
 """
 
 from __future__ import annotations
@@ -108,15 +108,13 @@ def _function(name: str, arity: int) -> Any:
 
         return result(*[result] * arity), codegen
 
-    if arity == 1:
+    def of_one(typingctx: Any, x: Any) -> Any:
+        return typed((x,))
 
-        def fn(typingctx: Any, x: Any) -> Any:
-            return typed((x,))
-    else:
+    def of_two(typingctx: Any, x: Any, y: Any) -> Any:
+        return typed((x, y))
 
-        def fn(typingctx: Any, x: Any, y: Any) -> Any:
-            return typed((x, y))
-
+    fn: Any = of_one if arity == 1 else of_two
     fn.__name__ = fn.__qualname__ = name
     fn.__doc__ = f"math.{name} of real numbers, which loops over it may vectorise."
     return intrinsic(fn)

@@ -67,7 +67,7 @@ def groups(spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, list[in
 @ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)
 def _fill_groups(address: int, rows: int) -> None:
     words = (ctypes.c_int64 * (rows * COLUMNS)).from_address(address)
-    table = np.frombuffer(words, np.int64).reshape(rows, COLUMNS)
+    table = np.ctypeslib.as_array(words).reshape(rows, COLUMNS)
     table[:, LEADER] = np.arange(rows)
     for lo, hi, members in groups(table[:, : HI + 1].tolist()):
         if len(members) > 1:

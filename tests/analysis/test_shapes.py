@@ -9,7 +9,6 @@ from splitad.analysis.shapes import known_shapes
 from splitad.testing import check_vjp
 from tests.ir_parse import parse
 
-
 TEXT = """
 f(x: float64[::1], n: int64):
   a = empty((n), float64)

@@ -24,7 +24,8 @@ def pair_text(
     kinds = tuple(
         "const" if k in const else activities.default(t).value for k, t in enumerate(argtypes)
     )
-    return build(fn, kinds, Options(**{"vector_math": "none"} | options))  # the same text everywhere
+    options = {"vector_math": "none"} | options  # the same text everywhere
+    return build(fn, kinds, Options(**options))
 
 
 def stable(text: PairText) -> str:
