@@ -78,8 +78,8 @@ def call(
 
 
 def _returned_argument(fn: Callable[..., Any]) -> int | None:
-    """The position of the array or struct among the parameters that every `return` gives back: itself, or what
-    a call of the function with it in this place returns."""
+    """The position of the array or struct among the parameters that every `return` gives back: itself, or
+    what a call of the function with it in this place returns."""
     normal = read(fn)
     nodes = [node for stmt in normal.body for node in ast.walk(stmt)]
     stores = Counter(
