@@ -80,6 +80,14 @@ def _is_trusted_file(file: str) -> bool:
     return any(not rest.startswith(("site-packages", "dist-packages")) for rest in rests)
 
 
+@functools.cache
+def _is_installed(file: str) -> bool:
+    """Whether it belongs to an installed package."""
+    folders = {sysconfig.get_paths()[k] for k in ("purelib", "platlib")}
+    path = os.path.realpath(file)
+    return any(path.startswith(os.path.join(os.path.realpath(f), "")) for f in folders)
+
+
 def _is_trusted_module(name: str | None) -> bool:
     module = sys.modules.get(name or "")
     if module is None:
@@ -182,7 +190,8 @@ _SLOTS = ("member_descriptor", "getset_descriptor", "_tuplegetter")
 class Content:
     """See the module."""
 
-    def __init__(self) -> None:
+    def __init__(self, with_overloads: bool = True) -> None:
+        self._with_overloads = with_overloads
         self._hash = hashlib.sha256()
         self._seen: dict[int, int] = {}
         self._count = 0
@@ -326,7 +335,7 @@ class Content:
             raise Unknown(type(x).__qualname__)
 
     def _function(self, x: python_types.FunctionType) -> None:
-        if not self._codes:
+        if not self._codes and self._with_overloads:
             self._put(_overloads_of_trusted())
         self._codes.add(x.__code__)
         self._code(x.__code__)
@@ -535,7 +544,8 @@ def _overloads(x: python_types.FunctionType) -> list[Callable[..., Any]]:
 
 def _overloads_of_trusted() -> list[str]:
     """The implementations that the user, or another package, gave to functions that go by name: these may be
-    called anywhere, also by Numba's own code.  Each is told by its code and the state of its file."""
+    called anywhere, also by Numba's own code.  Those of an installed package are told by their code and the
+    state of their file, the user's own by all that they read."""
     context = cpu_target.typing_context
     context.refresh()
     found = []
@@ -545,6 +555,11 @@ def _overloads_of_trusted() -> list[str]:
             function = getattr(template, "_overload_func", None)
             if function is not None and _goes_by_name(target) and not _goes_by_name(function):
                 code = function.__code__
+                if not _is_installed(code.co_filename):
+                    inner = Content(with_overloads=False)
+                    inner.add(function)
+                    found.append(inner.digest())
+                    continue
                 with suppress(OSError):
                     status = os.stat(code.co_filename)
                     found.append(f"{status.st_size} {status.st_mtime_ns}")

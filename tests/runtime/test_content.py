@@ -111,6 +111,21 @@ def test_overloads_of_functions_that_go_by_name() -> None:
     assert digest(function) != before
 
 
+def test_what_such_an_overload_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    function = define("def f(x): return x")
+    module = python_types.ModuleType("of_the_user")
+
+    @overload(statistics.harmonic_mean)
+    def _harmonic_mean(x: Any) -> Any:
+        return lambda x: x * module.k
+
+    found = set()
+    for k in (1.0, 2.0):
+        vars(module)["k"] = k
+        found.add(digest(function))
+    assert len(found) == 2
+
+
 def test_what_is_put_into_the_module_of_a_package(monkeypatch: pytest.MonkeyPatch) -> None:
     function = define(
         "def f(x): return x * m.sub.of_the_user", m=(m := python_types.ModuleType("m"))
