@@ -90,6 +90,11 @@ def advance(s, dt):
     s.x[0] = s.x[0] * s.scale() * dt
     s.t = s.t + dt
 
+@njit
+def energy(s):
+    s.x[0] *= s.t
+    return s.x[0] * s.x[1]
+
 forward = ad.split(step, ad.Duplicated, ad.Active)
 again = ad.split(step, ad.Duplicated, ad.Active)
 u = np.linspace(1.0, 2.0, 5)
@@ -121,6 +126,9 @@ pullback = ad.split(advance, ad.Duplicated, ad.Active)(s, 0.25)[1]
 (shadow,) = pullback.make_zero()
 shadow.x[0] = shadow.t = 1.0
 out["struct"] = pullback(None, shadow), s.x.tolist(), s.t, shadow.x.tolist(), shadow.t
+value, bar = ad.value_and_grad(energy)(s)
+zero = ad.make_zero(s)
+out["state"] = value, bar.x.tolist(), bar.t, zero.x.tolist(), zero.t, s.x.tolist()
 gradient = ad.grad(square)
 out["grad"] = gradient(3.0)
 

@@ -336,7 +336,7 @@ class Content:
 
     def _function(self, x: python_types.FunctionType) -> None:
         if not self._codes and self._with_overloads:
-            self._put(_overloads_of_trusted())
+            self._put(user_overloads())
         self._codes.add(x.__code__)
         self._code(x.__code__)
         self._add(x.__defaults__)
@@ -542,7 +542,7 @@ def _overloads(x: python_types.FunctionType) -> list[Callable[..., Any]]:
     return found
 
 
-def _overloads_of_trusted() -> list[str]:
+def user_overloads() -> list[str]:
     """The implementations that the user, or another package, gave to functions that go by name: these may be
     called anywhere, also by Numba's own code.  Those of an installed package are told by their code and the
     state of their file, the user's own by all that they read."""

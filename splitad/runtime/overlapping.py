@@ -16,6 +16,7 @@ They are compiled when they are first called: most programs never need them, and
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from llvmlite import ir
@@ -24,6 +25,7 @@ from numba.core import cgutils
 from numba.core.typing.templates import signature
 from numba.extending import intrinsic
 
+from splitad.runtime.content import Unknown
 from splitad.runtime.late import Late
 from splitad.runtime.linking import call_status, compiled
 from splitad.runtime.stored import Keeper, keeping_jit, key_of
@@ -77,7 +79,9 @@ def forward_function(spec: Half) -> Late:
 
 def reverse_function(spec: Half, given: Sequence[types.Type], cotangents: types.Type) -> Late:
     """given: the types of result_bar and the shadows."""
-    name = spec.symbol(f"overlapping reverse {cotangents} {given}")
+    name = None
+    with suppress(Unknown):  # by content: the name of a jitclass's type holds an address of this process
+        name = spec.symbol(f"overlapping reverse {key_of(cotangents, *given)}")
     return Late(lambda: reverse_dispatcher(spec, given), signature(cotangents, TAPE, *given), name)
 
 

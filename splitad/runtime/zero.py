@@ -20,13 +20,16 @@ Plain containers of arrays are done in Python, everything else by a function gen
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import overload
 
+from splitad.runtime.content import user_overloads
 from splitad.runtime.extents import groups
+from splitad.runtime.stored import Keeper, keeping_jit, key_of
 from splitad.runtime.zero_text import zero_function
 
 device_zeros: list[Any] = []  # how arrays on a CUDA device get theirs; put in by api.py
@@ -43,7 +46,7 @@ def make_zero(x: Any) -> Any:
     arrays: list[np.ndarray] = []
     if _is_plain(x, arrays):
         return _plain_zero(x, _shadows(arrays))
-    return _compiled(x)
+    return _compiled()(x)
 
 
 def _is_plain(x: Any, arrays: list[np.ndarray]) -> bool:
@@ -127,9 +130,14 @@ def _copy_discrete(shadow: np.ndarray, a: np.ndarray) -> None:
         shadow[...] = a
 
 
-@njit
-def _compiled(x: Any) -> Any:
-    return make_zero(x)
+@cache
+def _compiled() -> Any:
+    """make_zero for any value, in compiled code; what is made for a type is kept on disk."""
+
+    def zero(x: Any) -> Any:
+        return make_zero(x)
+
+    return keeping_jit(zero, Keeper(lambda args: key_of("make_zero", *user_overloads(), *args)))
 
 
 @overload(make_zero, strict=False)
