@@ -12,6 +12,7 @@ from typing import Any
 from splitad import gradients
 from splitad.cache import PairResolver, Request, options_of
 from splitad.display import Shown
+from splitad.frontend.source import definition, to_differentiate
 from splitad.ir.activities import Activity
 from splitad.pipeline import Options
 from splitad.rules.ops import stop_gradient
@@ -83,7 +84,7 @@ def _forward(
     vector_math: str = "pullback",
     max_tape_bytes: int | None = None,
 ) -> Forward:
-    py_func = getattr(f, "py_func", f)
+    py_func = to_differentiate(f)
     signature = inspect.signature(py_func)
     count = len(signature.parameters)
     if activities and len(activities) != count:
@@ -120,7 +121,9 @@ def _pair(request: Request, signature: inspect.Signature) -> Pair:
     key = f"{f.__module__}.{f.__qualname__}:{next(_numbers)}"
     name = f.__name__ if f.__name__.isidentifier() else "f"
     limit = request.options.max_tape_bytes
-    return register_pair(key, PairResolver(request), signature, name, limit)
+    pair = register_pair(key, PairResolver(request), signature, name, limit)
+    pair.definition = partial(definition, f)
+    return pair
 
 
 def value_and_grad(

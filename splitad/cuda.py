@@ -24,6 +24,7 @@ from splitad.errors import (
 )
 from splitad.ir.activities import Activity
 from splitad.pipeline import Options
+from splitad.runtime.pairs import tape_limit
 from splitad.transform.facts import path_name
 
 try:
@@ -130,6 +131,7 @@ def split(
         strong_zero=strong_zero,
         stable=tuple(not b for b in between),
     )
+    tape_limit(max_tape_bytes)  # refuses what is no number of bytes
     work = _Specialise(kernel, tuple(activities) or None, options, _options_of(kernel))
     return Forward(Runner(work.of, max_tape_bytes, tape_slots, wait), py_func.__name__)
 

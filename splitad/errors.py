@@ -49,6 +49,13 @@ class SplitadError(Exception):
             parts.append(f"  {self.hint}")
         return "\n".join(parts)
 
+    def placed(self, loc: Loc | None) -> SplitadError:
+        """The error itself; it names this place if it named none."""
+        if self.loc is None and loc is not None:
+            self.loc = loc
+            self.args = (self._render(),)
+        return self
+
     def __reduce__(self):  # type: ignore[no-untyped-def]
         return type(self), (self.reason, self.loc, self.hint)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from numba.typed import List
 from splitad.cache import CompiledPair
 from splitad.codegen.load import load_source
 from splitad.errors import NotDifferentiableError, ShadowError
+from splitad.frontend.source import to_differentiate
 from splitad.ir.activities import Activity, default
 from splitad.runtime.callables import Entry, Forward, Pullback
 from splitad.runtime.gradient_calls import Gradient, Steps
@@ -27,23 +28,26 @@ from splitad.transform.augment import never_ends
 from splitad.transform.gradient import holds_scalars
 
 Wrt = int | str | tuple[int | str, ...]
+Parameters = Mapping[str, inspect.Parameter]
 MakeForward = Callable[[tuple[int, ...]], Forward]  # wrt -> the forward of the function at hand
 _numbers = itertools.count()
 
 
-def positions(wrt: Wrt, names: Sequence[str], function: str) -> tuple[int, ...]:
+def positions(wrt: Wrt, parameters: Parameters, function: str) -> tuple[int, ...]:
     """The positions that wrt names."""
+    names = list(parameters)
     found = []
     for item in wrt if isinstance(wrt, tuple) else (wrt,):
         if isinstance(item, str):
             if item not in names:
                 raise TypeError(f"{function} has no argument '{item}'")
-            found.append(list(names).index(item))
+            found.append(names.index(item))
         else:
             if not -len(names) <= item < len(names):
-                raise TypeError(
-                    f"{function} has {len(names)} arguments; wrt={item} is not one of them"
-                )
+                count = f"{len(names)} argument{'s' * (len(names) != 1)}"
+                star = [p.name for p in parameters.values() if p.kind is p.VAR_POSITIONAL]
+                note = f" (*{star[0]} counts as one, a tuple)" if star else ""
+                raise TypeError(f"{function} has {count}{note}; wrt={item} is not one of them")
             found.append(item % len(names))
     return tuple(found)
 
@@ -68,12 +72,13 @@ class Maker:
     """Makes what value_and_grad and grad return."""
 
     def __init__(self, f: Callable[..., Any], wrt: Wrt, restore: bool, with_value: bool) -> None:
-        py_func = getattr(f, "py_func", f)
+        py_func = to_differentiate(f)
         self.function = py_func.__name__
         self.doc = py_func.__doc__
-        self.names = list(inspect.signature(py_func).parameters)
+        parameters = inspect.signature(py_func).parameters
+        self.names = list(parameters)
         self.single = not isinstance(wrt, tuple)
-        self.wrt = positions(wrt, self.names, self.function)
+        self.wrt = positions(wrt, parameters, self.function)
         self.restore, self.with_value = restore, with_value
 
     def gradient(self, make_forward: MakeForward) -> Gradient:
@@ -183,12 +188,12 @@ def vjp(
     make_forward: MakeForward,
 ) -> tuple[Any, Callable[..., Any]]:
     """See api.vjp."""
-    py_func = getattr(f, "py_func", f)
-    names = list(inspect.signature(py_func).parameters)
+    py_func = to_differentiate(f)
+    names = inspect.signature(py_func).parameters
     chosen = tuple(range(len(names))) if wrt is None else positions(wrt, names, py_func.__name__)
     forward = make_forward(chosen)
+    result, pullback = forward(*args, **kwargs)
     args = forward._fold(args, kwargs)
-    result, pullback = forward(*args)
     pair = compiled_pair(pullback._spec)
     duplicated = [a is Activity.Duplicated for a in pair.activities]
     shadowed = tuple(a for a, on in zip(args, duplicated, strict=True) if on)
@@ -201,16 +206,18 @@ def vjp(
 class VjpPullback:
     """Returns new cotangents at each call.  template: zero shadows of the exit state."""
 
+    is_derivative = True
+
     def __init__(
         self,
         pullback: Pullback,
         pair: CompiledPair,
         template: tuple[Any, ...],
-        names: list[str],
+        parameters: Parameters,
         chosen: tuple[int, ...],
     ) -> None:
         self._pullback, self._pair, self._template = pullback, pair, template
-        self._names, self._chosen = names, chosen
+        self._parameters, self._chosen = parameters, chosen
 
     @property
     def tape_nbytes(self) -> int:
@@ -223,11 +230,10 @@ class VjpPullback:
         activities = self._pair.activities
         order = [k for k, a in enumerate(activities) if a is Activity.Duplicated]
         for key, bar in (exit_bar or {}).items():
-            (k,) = positions(key, self._names, self._pair.summary.name)
+            (k,) = positions(key, self._parameters, self._pair.summary.name)
             if k not in order:
-                raise ShadowError(
-                    f"exit_bar names the argument '{self._names[k]}', which has no exit state"
-                )
+                name = list(self._parameters)[k]
+                raise ShadowError(f"exit_bar names the argument '{name}', which has no exit state")
             _fill(shadows[order.index(k)], bar)
         bars = self._pullback(result_bar, *shadows)
         parts = cotangents(self._pair, bars, shadows)

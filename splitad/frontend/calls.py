@@ -26,6 +26,7 @@ from splitad.frontend import (
 from splitad.frontend.constants import constant
 from splitad.frontend.inline import inline
 from splitad.frontend.pending import is_arrayish, settle, take
+from splitad.frontend.source import SECOND, SECOND_HINT, is_derivative
 from splitad.frontend.state import Context, describe
 from splitad.frontend.substitutes import SUBSTITUTES
 from splitad.frontend.values import (
@@ -73,6 +74,8 @@ def call(c: Context, node: ast.Call, type: types.Type | None, name: str) -> Any:
         return function(c, fn.value, args, kwargs, type, name, site)
     if isinstance(fn, StructVal) and "__call__" in getattr(fn.type, "jit_methods", {}):
         return structs.call_method(c, fn, "__call__", settled(c, args), kwargs, site)
+    if is_derivative(getattr(fn, "type", None)):
+        c.refuse(f"A {fn.type} is called here. {SECOND}", SECOND_HINT)
     c.refuse(f"{describe(fn)} is called here.")
 
 
@@ -170,6 +173,8 @@ def function(
         return _inline_overload(c, fn, overload, args, kwargs, site)
     if _hashable(fn) and c.rules.array_rule(fn) is not None:
         return arrays.call(c.arrays, fn, args, kwargs, type)
+    if is_derivative(fn):
+        c.refuse(f"{fn!r} is called here. {SECOND}", SECOND_HINT)
     raise NoRuleError(f"{describe(PyVal(fn))} has no rule.", c.b.loc, _RULE_HINT)
 
 

@@ -372,7 +372,11 @@ def field_view(ctx: ArrayContext, array: ir.Var, name: str) -> ir.Var:
         ctx.refuse(f"The records have no field {name}.")
     kind = record.typeof(name)
     if isinstance(kind, types.NestedArray):
-        ctx.refuse(f"The record field {name}, which is an array.")
+        ctx.refuse(
+            f"The field `{name}` of the records is an array, which is not supported.",
+            f"Give each component a field of its own (`{name}_0`, `{name}_1`), or keep `{name}` in an "
+            "array beside the records.",
+        )
     type = array.type.copy(dtype=kind, layout="A")
     return ctx.view(array, "field", (ir.Lit(name, types.unicode_type),), type)
 

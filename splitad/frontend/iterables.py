@@ -171,11 +171,12 @@ class Iterables(Expressions):
             self.refuse("A loop over a constant is not supported.", expr)
         if value.id in rebound:
             value = self.temp(value)
-        return self.indexed(value)
+        return self.indexed(value, ast.unparse(expr))
 
-    def indexed(self, value: ast.Name) -> Items:
+    def indexed(self, value: ast.Name, text: str) -> Items:
+        """text: what the user calls it."""
         call = ast.Call(self.builtin("len"), [value], [])
-        call.iter_len = True  # type: ignore[attr-defined]
+        call.iter_len = text  # type: ignore[attr-defined]
         length = self.temp(call, "n")
 
         def item(k: ast.Name) -> ast.expr:

@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from splitad.errors import Loc, NoRuleError, UnsupportedError
 from splitad.frontend.quiet import compile_quietly, parse_quietly
 
@@ -59,13 +61,72 @@ def python_function(fn: Callable[..., Any]) -> types.FunctionType:
         pyfunc = pyfunc.__func__
     if isinstance(pyfunc, types.FunctionType):
         return pyfunc
+    if not callable(fn) or isinstance(fn, type):
+        raise TypeError(f"{fn!r:.80} is not a function")
     kind = type(fn).__name__
     if kind in _NOT_YET:
         raise UnsupportedError(f"{_NOT_YET[kind]} are not supported yet.", hint=_HINT_LOOP)
+    if is_derivative(fn):
+        raise UnsupportedError(f"{fn!r} is a derivative. {SECOND}", hint=SECOND_HINT)
+    name = getattr(fn, "__name__", None)
+    if name is None:
+        raise NoRuleError(f"A {kind} has no Python source.", hint="Call it in a function of yours.")
+    called = f"{_module(fn)}{name}(x)"
     raise NoRuleError(
-        f"{getattr(fn, '__name__', fn)!s} ({kind}) has neither a rule nor Python source.",
-        hint="Register a rule for it with splitad.rule.",
+        f"{name} ({kind}) has no Python source.",
+        hint=f"Call it in a function of yours: def f(x): return {called}",
     )
+
+
+def to_differentiate(fn: Callable[..., Any]) -> types.FunctionType:
+    """The Python function behind what a user wants the derivative of."""
+    pyfunc = getattr(fn, "py_func", fn)
+    if isinstance(pyfunc, types.MethodType):
+        raise _bound(pyfunc)
+    return python_function(fn)
+
+
+def _bound(method: types.MethodType) -> UnsupportedError:
+    owner, name = type(method.__self__), method.__name__
+    jitclass = getattr(method.__self__, "_numba_type_", None) is not None
+    return UnsupportedError(
+        f"`{name}` is a bound method.",
+        hint=f"Pass the object as an argument: {owner.__name__}.{name} is the function, as in "
+        f"splitad.vjp({owner.__name__}.{name}, obj, ...)."
+        if jitclass
+        else "Differentiate a function of the numbers and arrays, or make the class a jitclass.",
+    )
+
+
+def _module(fn: Any) -> str:
+    """What is written in front of its name, as in math.sin."""
+    name = "numpy" if isinstance(fn, np.ufunc) else getattr(fn, "__module__", None)
+    if name in (None, "builtins"):
+        return ""
+    return "np" + name[5:] + "." if name.split(".")[0] == "numpy" else f"{name}."
+
+
+SECOND = "Derivatives of derivatives are not supported."
+SECOND_HINT = (
+    "Write the first derivative out by hand; or call it in an njit function and give that a rule with "
+    "splitad.rule."
+)
+
+
+def is_derivative(fn: Any) -> bool:
+    """Whether it is what splitad made, a forward, a pullback or a gradient; or the type of one."""
+    return bool(getattr(type(fn), "is_derivative", False))
+
+
+def definition(pyfunc: Callable[..., Any]) -> Loc:
+    """Where a function is defined, its decorators skipped."""
+    code = pyfunc.__code__
+    line = code.co_firstlineno
+    text = linecache.getlines(code.co_filename)[line - 1 :]
+    if text and text[0].lstrip().startswith("@"):
+        heads = (k for k, each in enumerate(text) if each.lstrip().startswith("def "))
+        line += next(heads, 0)
+    return Loc(code.co_filename, line, code.co_qualname)
 
 
 _lock = threading.RLock()

@@ -291,6 +291,16 @@ def _explain(
     where = normal.loc if stmt is None else normal.loc_of(stmt)
     if stmt is None:
         return InternalError(f"Numba cannot type the normalised {normal.name}: {error}", where)
+    over = getattr(getattr(stmt, "value", None), "iter_len", "")
+    if over:  # what plain njit iterates over, but has no length
+        generator = "generator(" in str(error)
+        hint = (
+            "Write the generator's loop here, or return its values in an array."
+            if generator
+            else "Loop over a range, an array (or its .flat), np.ndindex, np.ndenumerate, a list or a tuple."
+        )
+        what = f"the generator `{over}`" if generator else f"`{over}`"
+        return UnsupportedError(f"A loop over {what} is not supported.", where, hint)
     lines = [line for line in str(error).strip().splitlines() if not line.startswith("Failed in")]
     reason = lines[0] if lines else type(error).__name__
     return UnsupportedError(

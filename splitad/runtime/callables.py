@@ -28,6 +28,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
@@ -46,7 +47,7 @@ from numba.extending import (
 from numba.misc.special import typeof
 
 from splitad.errors import ArgumentsOverlap, InternalError, ShadowError, SplitadError
-from splitad.runtime import overlapping
+from splitad.runtime import faults, overlapping
 from splitad.runtime.addresses import give_name
 from splitad.runtime.late import Late
 from splitad.runtime.linking import call, call_status, compiled
@@ -62,6 +63,8 @@ _i64 = ir.IntType(64)
 
 class Forward:
     """The forward half of a pair; calling it returns (result, pullback)."""
+
+    is_derivative = True
 
     def __init__(self, pair: Pair, nogil: bool = False) -> None:
         self._pair = pair
@@ -87,16 +90,22 @@ class Forward:
         except ArgumentsOverlap as error:
             raise self.why_none(error, args) from None
         except SplitadError as error:
-            raise error.with_traceback(None) from None
+            raise self.placed(error) from None
         except NumbaError as error:
-            raise without_wrapping(error, self._pair.specialise, args) from None
+            raise self.placed(without_wrapping(error, self._pair.specialise, args)) from None
 
     def why_none(self, error: ArgumentsOverlap, args: tuple[Any, ...]) -> Exception:
         """Why there is no pair for such arguments, which overlap."""
         spec = self._pair.specialise(tuple(types.unliteral(typeof(a)) for a in args))
         late = spec.forward_overlapping
         reason = late.error if late is not None and late.error is not None else error
-        return reason.with_traceback(None)
+        return self.placed(reason)
+
+    def placed(self, error: Exception) -> Exception:
+        """The error, which names the function's definition if it named no place."""
+        if isinstance(error, SplitadError):
+            error.placed(self._pair.definition())
+        return error.with_traceback(None)
 
     def _fold(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """One value per parameter, in their order."""
@@ -149,6 +158,8 @@ def _trampoline(pair: Pair, nogil: bool) -> Any:
 class Pullback:
     """The reverse half of one call; it may be called any number of times, from any thread."""
 
+    is_derivative = True
+
     __slots__ = ("_spec", "_tape", "_refs", "_lists", "__weakref__")
 
     def __init__(self, spec: Specialisation, tape: Any, refs: Any) -> None:
@@ -160,15 +171,29 @@ class Pullback:
         spec = self._spec
         if len(shadows) != spec.shadow_count:
             spec.check_count(1 + len(shadows))
-        bar = spec.cast_bar(result_bar)
-        if self._lists and any(shadow is given for shadow in shadows for given in self._lists):
-            raise ShadowError("a list among the shadows is the one that was an argument")
         try:
+            bar = spec.cast_bar(result_bar)
+            if self._lists and any(shadow is given for shadow in shadows for given in self._lists):
+                raise ShadowError("a list among the shadows is the one that was an argument")
             if self._tape[overlapping.KEPT]:
                 return spec.call_overlapping(self._tape, bar, *shadows)
             return spec.reverse(self._tape, self._refs, bar, *shadows)
         except SplitadError as error:
-            raise error.with_traceback(None) from None
+            shaped = self._shaped(error, shadows).placed(spec.pair.definition())
+            raise shaped.with_traceback(None) from None
+
+    def _shaped(self, error: SplitadError, shadows: tuple[Any, ...]) -> SplitadError:
+        """An error about the shape of an argument's shadow says which the shapes are."""
+        if not isinstance(error, faults.ShadowError):
+            return error
+        if error.misshapen not in self._spec.pair.signature.parameters:  # a part of an argument
+            return error
+        shapes = [
+            (given.shape, zero.shape)
+            for given, zero in zip(shadows, self.make_zero(), strict=True)
+            if isinstance(given, np.ndarray) and given.shape != zero.shape
+        ]
+        return error.with_shapes(*shapes[0]) if len(shapes) == 1 else error
 
     def make_zero(self) -> Any:
         """A tuple of zero shadows, one per Duplicated argument, right for entering the pullback."""

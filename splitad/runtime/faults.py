@@ -260,12 +260,12 @@ def first_code(kind: int) -> int:
     return kind * 4096
 
 
-def in_words(code: int, names: str) -> str:
-    """names: the function's and the arguments', separated by |."""
+def in_words(code: int, names: str, shapes: str = "") -> str:
+    """names: the function's and the arguments', separated by |.  shapes: which, where that is known."""
     function, *arguments = names.split("|")
     kind, one, other = code // 4096, arguments[code // 64 % 64], arguments[code % 64]
     if kind == WRONG_SHAPE:
-        return f"the shadow of '{one}' has another shape than '{one}' had"
+        return f"the shadow of '{one}' has another shape than '{one}' had{shapes}"
     if kind == ON_PRIMAL:
         return f"the shadow of '{one}' overlaps '{other}' in memory"
     if kind == TOUCHING:
@@ -294,26 +294,42 @@ def in_words(code: int, names: str) -> str:
 _ALIASING = first_code(SEPARATE)
 
 
+_OWN = "pullback.make_zero() makes shadows that fit, in memory of their own."
+
+
 class ShadowError(errors.ShadowError):
     """A ShadowError that compiled code raises with a code."""
 
-    def __init__(self, code: int, names: str) -> None:
-        self.code, self.names = code, names
-        super().__init__(in_words(code, names))
+    def __init__(
+        self, code: int, names: str, loc: errors.Loc | None = None, shapes: str = ""
+    ) -> None:
+        self.code, self.names, self.shapes = code, names, shapes
+        super().__init__(in_words(code, names, shapes), loc, _OWN)
+
+    @property
+    def misshapen(self) -> str | None:
+        """The argument whose shadow has the wrong shape."""
+        if self.code // 4096 != WRONG_SHAPE:
+            return None
+        return self.names.split("|")[1:][self.code // 64 % 64]
+
+    def with_shapes(self, given: tuple[int, ...], needed: tuple[int, ...]) -> ShadowError:
+        """The same, with the shapes."""
+        return type(self)(self.code, self.names, self.loc, f": {given}, not {needed}")
 
     def __reduce__(self) -> Any:
-        return type(self), (self.code, self.names)
+        return type(self), (self.code, self.names, self.loc, self.shapes)
 
 
 class AliasingError(errors.AliasingError):
     """An AliasingError that compiled code raises with a code."""
 
-    def __init__(self, code: int, names: str) -> None:
+    def __init__(self, code: int, names: str, loc: errors.Loc | None = None) -> None:
         self.code, self.names = code, names
-        super().__init__(in_words(code, names))
+        super().__init__(in_words(code, names), loc)
 
     def __reduce__(self) -> Any:
-        return type(self), (self.code, self.names)
+        return type(self), (self.code, self.names, self.loc)
 
 
 def _raise(code: int, names: str) -> None:

@@ -65,6 +65,8 @@ Compile = Callable[[tuple[types.Type, ...]], Steps]
 class Gradient:
     """A function that returns a gradient."""
 
+    is_derivative = True
+
     def __init__(self, key: str, forward: Forward, compile: Compile) -> None:
         self.__name__ = self.__qualname__ = forward.__name__
         self.__signature__ = forward.__signature__
@@ -83,9 +85,9 @@ class Gradient:
         except ArgumentsOverlap as error:
             raise self._forward.why_none(error, args) from None
         except SplitadError as error:
-            raise error.with_traceback(None) from None
+            raise self._forward.placed(error) from None
         except NumbaError as error:
-            raise without_wrapping(error, self.steps, args) from None
+            raise self._forward.placed(without_wrapping(error, self.steps, args)) from None
 
     def steps(self, argtypes: tuple[types.Type, ...]) -> Steps:
         """The compiled functions for these types."""
@@ -130,6 +132,8 @@ _gradients: weakref.WeakValueDictionary[str, Gradient] = weakref.WeakValueDictio
 
 class GradientType(types.Callable, types.Opaque):
     """The type of one Gradient.  entry: within its own trampoline."""
+
+    is_derivative = True
 
     def __init__(self, gradient: Gradient, entry: bool) -> None:
         self.gradient, self.entry = gradient, entry

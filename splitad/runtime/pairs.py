@@ -31,7 +31,7 @@ from numba import types
 from numba.core.typing.templates import Signature, fold_arguments
 from numba.misc.special import typeof
 
-from splitad.errors import SplitadError
+from splitad.errors import Loc, SplitadError
 from splitad.runtime import overlapping
 from splitad.runtime.addresses import give_name
 from splitad.runtime.content import Unknown, name_of, named, number_of
@@ -189,6 +189,7 @@ class Pair:
         self.key, self.resolver, self.signature = key, resolver, signature
         self.name, self.limit = name, limit
         self.forward: Callable[[], Any] = lambda: None  # a weak reference to the Forward
+        self.definition: Callable[[], Loc | None] = lambda: None  # where the function is defined
         # makes the pair for arguments that overlap in memory; None where this is it
         self.make_overlapping: Callable[[], Pair] | None = None
         self._by_types: dict[tuple[types.Type, ...], Specialisation] = {}
@@ -244,6 +245,17 @@ _pairs: weakref.WeakValueDictionary[str, Pair] = weakref.WeakValueDictionary()
 _lock = threading.Lock()
 
 
+def tape_limit(max_tape_bytes: int | None) -> int:
+    """The option max_tape_bytes as compiled code wants it."""
+    if max_tape_bytes is None:
+        return NO_LIMIT
+    if isinstance(max_tape_bytes, bool) or not isinstance(max_tape_bytes, (int, np.integer)):
+        raise TypeError(f"max_tape_bytes is a number of bytes, an int, not {max_tape_bytes!r}")
+    if max_tape_bytes < 0:
+        raise ValueError(f"max_tape_bytes is a number of bytes, not {max_tape_bytes}")
+    return int(max_tape_bytes)
+
+
 def register_pair(
     key: str,
     resolver: Resolver,
@@ -252,7 +264,7 @@ def register_pair(
     max_tape_bytes: int | None = None,
 ) -> Pair:
     """Make a pair known under `key`, which must not be in use."""
-    limit = NO_LIMIT if max_tape_bytes is None else int(max_tape_bytes)
+    limit = tape_limit(max_tape_bytes)
     with _lock:
         if key in _pairs:
             raise ValueError(f"there is a pair named {key!r} already")
@@ -277,6 +289,8 @@ def find_pair(key: str) -> Pair:
 
 class ForwardType(types.Callable, types.Opaque):
     """The type of a `forward`; all it needs to know is which pair it belongs to."""
+
+    is_derivative = True
 
     def __init__(self, pair: Pair) -> None:
         self.pair = pair
@@ -316,6 +330,8 @@ class EntryType(ForwardType):
 
 class PullbackType(types.Callable):
     """The type of a pullback: which specialisation, and what it keeps alive beside the tape."""
+
+    is_derivative = True
 
     def __init__(self, spec: Specialisation) -> None:
         self.spec = spec

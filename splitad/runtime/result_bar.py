@@ -50,7 +50,9 @@ def _bar_mismatch(result: Any, given: Any) -> ShadowError:
 
 def _no_cotangent(result: types.Type) -> NotDifferentiableError:
     return NotDifferentiableError(
-        f"a result of type {result} has no cotangent", None, "pass None in its place"
+        f"a result of type {types.unliteral(result)} has no cotangent",
+        None,
+        "Pass None in its place.",
     )
 
 
@@ -68,7 +70,18 @@ def bar_caster(result: types.Type) -> Callable[[Any], Any]:
         return _array_caster(result)
     if isinstance(result, types.BaseTuple):
         return _tuple_caster(result)
+    if isinstance(result, types.NoneType):
+        return _need_none
     return lambda bar: bar
+
+
+def _need_none(bar: Any) -> None:
+    if bar is not None:
+        raise ShadowError(
+            f"result_bar is {bar!r:.60}, but the result is None, which has no cotangent",
+            None,
+            "Pass None in its place.",
+        )
 
 
 def _scalar_caster(result: types.Type) -> Callable[[Any], Any]:

@@ -7,8 +7,10 @@ place. After each of them the library goes on working.
 from __future__ import annotations
 
 import ctypes
+import functools
 import importlib.util
 import inspect
+import math
 import os
 import re
 import sys
@@ -56,6 +58,27 @@ def has_generator(x):
     return s
 
 
+def has_held_generator(x):
+    s = 0.0
+    values = _values(x)
+    for k, v in enumerate(values):  # here
+        s += k * v
+    return s
+
+
+def has_nditer(x):
+    s = 0.0
+    for v in np.nditer(x):  # here
+        s += v.item()
+    return s
+
+
+def has_array_field(p, dt):
+    for i in range(p.shape[0]):
+        p[i].vel[1] -= dt * p[i].m  # here
+    return p[0].m
+
+
 def has_dict(x):
     d = {}  # here
     d[0] = x * x
@@ -92,13 +115,37 @@ def calls_c(x):
     return _absolute(x * x)  # here
 
 
+def _cubes(x):
+    return (x * x * x).sum()
+
+
+_slope = ad.grad(_cubes)
+_forward = ad.split(_cubes)
+_slope_of_square = ad.grad(lambda x: x * x)
+
+
+def has_gradient(x):
+    return _slope(x).sum()  # here
+
+
+def has_forward(x):
+    result, pullback = _forward(x)  # here
+    return result
+
+
 ONE = np.ones(3)
+PARTICLES = np.ones(3, [("vel", "f8", (2,)), ("m", "f8")])
 
 UNSUPPORTED = [
     (has_try, (1.0,)),
     (has_objmode, (1.0,)),
     (has_generator, (1.0,)),
+    (has_held_generator, (1.0,)),
     (makes_values, (1.0,)),
+    (has_nditer, (ONE,)),
+    (has_array_field, (PARTICLES, 0.1)),
+    (has_gradient, (ONE,)),
+    (has_forward, (ONE,)),
     (has_dict, (1.0,)),
     (reads_bits, (ONE,)),
     (has_stencil, (ONE,)),
@@ -190,6 +237,13 @@ def marked_line(f: Callable[..., Any]) -> tuple[int, str]:
     raise AssertionError("no line is marked")
 
 
+def says_where(error: Exception, f: Any) -> None:
+    """The file and the line of the def, below the decorator."""
+    lines, first = inspect.getsourcelines(f.py_func)
+    line = first + [line.startswith("def ") for line in lines].index(True)
+    assert f"{Path(__file__).name}:{line}, in {f.__name__}" in str(error)
+
+
 # ---- code that is refused ------------------------------------------------------------------------
 
 
@@ -240,6 +294,89 @@ def test_what_plain_njit_rejects_shows_numbas_message() -> None:
     refused(numba.core.errors.TypingError, lambda: ad.grad(adds_text)(1.0), "No implementation")
 
 
+# ---- what is no function to differentiate ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("what", [3, "f", None, int])
+def test_no_function(what) -> None:
+    for call in (ad.grad, ad.value_and_grad, ad.split, ad.vjp, ad.show):
+        refused(
+            TypeError, lambda call=call: call(what), f"{re.escape(repr(what))} is not a function"
+        )
+
+
+@pytest.mark.parametrize(
+    "function, call",
+    [(math.sin, r"math\.sin\(x\)"), (np.sin, r"np\.sin\(x\)"), (np.sum, r"np\.sum\(x\)"),
+     (np.linalg.norm, r"np\.linalg\.norm\(x\)"), (max, r"return max\(x\)")],
+    ids=["math.sin", "np.sin", "np.sum", "norm", "max"],
+)  # fmt: skip
+def test_a_library_function_by_itself(function, call) -> None:
+    """It has a rule, which a function that calls it uses."""
+    for each in (ad.grad, ad.split, ad.vjp):
+        error = refused(ad.NoRuleError, lambda each=each: each(function), call)
+        assert "def f(x): return" in error.hint
+
+
+def test_other_callables() -> None:
+    refused(ad.NoRuleError, lambda: ad.grad(functools.partial(total)), "partial", "function")
+
+
+def test_a_derivative_of_a_derivative() -> None:
+    _, pullback = _forward(ONE)
+    for what in (_slope, _forward, pullback, ad.vjp(_cubes, ONE)[1]):
+        error = refused(
+            ad.UnsupportedError, lambda what=what: ad.grad(what), "Derivatives of derivatives"
+        )
+        assert "splitad.rule" in error.hint
+
+    def pulls(x):
+        bar = np.zeros(3)
+        pullback(1.0, bar)
+        return bar.sum() * x
+
+    def given(f, x):
+        return f(x).sum()
+
+    refused(ad.UnsupportedError, lambda: ad.grad(pulls)(1.0), "pullback of _cubes", "derivatives")
+    refused(ad.UnsupportedError, lambda: ad.grad(given, wrt="x")(_slope, ONE), "derivatives")
+
+    @njit
+    def slope_of_square(x):  # the way out
+        return _slope_of_square(x)
+
+    refused(ad.UnsupportedError, lambda: ad.grad(slope_of_square)(3.0), "derivatives")
+    ad.rule(slope_of_square, dx="2.0", samples=[(3.0,)])
+
+    def uses_it(x):
+        return slope_of_square(x) * x
+
+    assert ad.grad(uses_it)(3.0) == 12.0
+
+
+@jitclass([("rate", types.float64)])
+class _Layer:
+    def __init__(self, rate):
+        self.rate = rate
+
+    def scaled(self, x):
+        return self.rate * x
+
+
+class _Plain:
+    def scaled(self, x):
+        return 2.0 * x
+
+
+def test_bound_methods() -> None:
+    layer = _Layer(2.0)
+    hint = r"bound method[\s\S]*splitad\.vjp\(_Layer\.scaled, obj, \.\.\.\)"
+    refused(ad.UnsupportedError, lambda: ad.vjp(layer.scaled, 3.0), hint)
+    refused(ad.UnsupportedError, lambda: ad.vjp(_Plain().scaled, 3.0), "bound method", "jitclass")
+    result, pullback = ad.vjp(_Layer.scaled, layer, 3.0)  # the way out
+    assert result == 6.0 and pullback()[1] == 2.0
+
+
 # ---- activities and arguments --------------------------------------------------------------------
 
 
@@ -279,6 +416,21 @@ def test_wrt_that_is_no_argument() -> None:
     refused((TypeError, ValueError, IndexError), lambda: ad.grad(scaled, wrt=5)(1.0, 2), "5")
 
 
+def test_star_counts_as_one_argument() -> None:
+    def star(*xs):
+        return xs[0] * xs[1]
+
+    refused(
+        TypeError,
+        lambda: ad.grad(star, wrt=1)(2.0, 3.0),
+        r"1 argument \(\*xs counts as one, a tuple\)",
+        "wrt=1",
+    )
+    assert ad.grad(star)(2.0, 3.0) == (3.0, 2.0)
+    result, pullback = ad.vjp(star, 2.0, 3.0)
+    assert result == 6.0 and pullback() == ((3.0, 2.0),)
+
+
 def test_result_that_is_no_scalar(golden) -> None:
     error = refused((TypeError, ad.NotDifferentiableError), lambda: ad.grad(squares)(ONE), "scalar")
     golden("errors/array_result.txt", readable(error))
@@ -288,6 +440,26 @@ def test_result_that_is_no_scalar(golden) -> None:
 def test_result_that_is_an_integer(golden) -> None:
     error = refused(ad.NotDifferentiableError, lambda: ad.grad(count)(ONE), "int")
     golden("errors/integer_result.txt", readable(error))
+
+
+@pytest.mark.parametrize("bar", [1.0, np.ones(3)], ids=["float", "array"])
+def test_result_bar_of_no_result(bar, golden, request) -> None:
+    _, pullback = ad.split(nothing)(ONE.copy())
+    (x_bar,) = pullback.make_zero()
+    x_bar[:] = 1.0
+    error = refused(ad.ShadowError, lambda: pullback(bar, x_bar), "result is None", "pass None")
+    golden(f"errors/result_bar_{request.node.callspec.id}_of_none.txt", readable(error))
+    assert (x_bar == 1.0).all(), "written before it was refused"
+    pullback(None, x_bar)
+    np.testing.assert_array_equal(x_bar, [0.0, 1.0, 1.0])
+
+
+def test_result_bar_of_an_integer() -> None:
+    _, pullback = ad.split(count)(ONE)
+    error = refused(
+        ad.NotDifferentiableError, lambda: pullback(1.0, *pullback.make_zero()), "int64"
+    )
+    says_where(error, count)
 
 
 # ---- shadows -------------------------------------------------------------------------------------
@@ -313,6 +485,7 @@ def test_overlapping_arguments_with_separate_shadows(golden) -> None:
 def test_shadow_of_another_shape_or_dtype(shadow: np.ndarray, golden, request) -> None:
     _, pullback = ad.split(total, ad.Duplicated)(ONE)
     error = refused(ad.ShadowError, lambda: pullback(1.0, shadow), r"\bx\b")
+    says_where(error, total)
     assert not shadow.any(), "written before it was refused"
     golden(f"errors/shadow_{request.node.callspec.id}.txt", readable(error))
 
@@ -355,11 +528,18 @@ def test_shadow_that_is_another_shadow(golden) -> None:
 def test_tape_over_its_limit(golden) -> None:
     forward = ad.split(total, ad.Duplicated, max_tape_bytes=1000)
     error = refused(ad.TapeLimitError, lambda: forward(np.ones(1000)), "1000", "max_tape_bytes")
+    says_where(error, total)
     golden("errors/tape_limit.txt", readable(error))
     _, pullback = forward(np.ones(10))  # a smaller one still fits
     (bar,) = pullback.make_zero()
     pullback(1.0, bar)
     np.testing.assert_array_equal(bar, 2.0)
+
+
+@pytest.mark.parametrize("limit", ["1MB", 1.5, True, -1])
+def test_tape_limit_that_is_no_number_of_bytes(limit) -> None:
+    kind = ValueError if limit == -1 else TypeError
+    refused(kind, lambda: ad.split(total, max_tape_bytes=limit), "max_tape_bytes", str(limit))
 
 
 # ---- the errors themselves -----------------------------------------------------------------------

@@ -283,7 +283,7 @@ def test_no_source() -> None:
 
 
 def test_not_a_python_function() -> None:
-    with pytest.raises(NoRuleError, match=r"sin \(ufunc\) has neither a rule nor Python source"):
+    with pytest.raises(NoRuleError, match=r"sin \(ufunc\) has no Python source"):
         read(np.sin)
     vectorized = numba.vectorize(plain)
     with pytest.raises(UnsupportedError, match="made by @vectorize are not supported"):

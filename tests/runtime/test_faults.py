@@ -208,6 +208,10 @@ def test_the_words_name_the_argument(kind: int) -> None:
 @pytest.mark.parametrize("made", [
     faults.ShadowError(code_of(TOUCHING, 1, 0), "f|left|right"),
     faults.AliasingError(code_of(OVERLAPPING, 1, 0), "f|left|right"),
+    faults.AliasingError(code_of(OVERLAPPING, 1, 0), "f|left|right").placed(errors.Loc("a.py", 3, "f")),
+    faults.ShadowError(code_of(WRONG_SHAPE, 1, 0), "f|left|right").with_shapes((4,), (3,)).placed(
+        errors.Loc("a.py", 3, "f")
+    ),
     faults.ArgumentsOverlap("f|left|right"),
 ])  # fmt: skip
 def test_an_error_can_be_pickled(made: Any) -> None:

@@ -362,6 +362,8 @@ def test_max_tape_bytes() -> None:
     with pytest.raises(ad.TapeLimitError, match="max_tape_bytes"):
         ad.cuda.split(case.kernel, max_tape_bytes=needed - 1)[case.launch](*given)
     np.testing.assert_array_equal(given[0].copy_to_host(), args[0])  # it has not run
+    with pytest.raises(TypeError, match="max_tape_bytes"):
+        ad.cuda.split(case.kernel, max_tape_bytes="1MB")
 
 
 def test_the_tape_grows_with_the_trip_count() -> None:
