@@ -120,7 +120,7 @@ def draw(history, truth, start, made, path):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--iterations", type=int, default=100)
-    parser.add_argument("--output", type=Path, default=Path("train_lstm.png"))
+    parser.add_argument("--output", type=Path, default=Path(__file__).with_suffix(".png"))
     options = parser.parse_args()
 
     random = np.random.default_rng(1)
