@@ -126,12 +126,13 @@ def scalar(
     samples: Iterable[tuple[Any, ...]],
     cheap: bool = False,
     helpers: Mapping[str, Any] | None = None,
+    check: Callable[[], None] = lambda: None,
     **partials: str | Adjoint | None,
 ) -> ScalarRule:
     """Register a rule: one ``d<param>=`` for each parameter (None: no derivative in it).
 
     ``complex_d<param>=`` is used for complex values; by default the same with cmath for math.
-    helpers: further names that the texts may use.
+    helpers: further names that the texts may use.  check: called before anything is registered.
     """
     names = tuple(params.split())
     _check_params(name, names)
@@ -161,6 +162,7 @@ def scalar(
     kind: Literal["general", "linear"] = (
         "linear" if all(p.constant and not p.adjoint for p in present) else "general"
     )
+    check()
     return _add(
         ScalarRule(name, tuple(primals), names, tuple(real), tuple(complex_), kind, cheap, points)
     )

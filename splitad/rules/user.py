@@ -17,13 +17,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numba
 
 from splitad.ir.foreign import callable_of, hashable
-from splitad.rules import registry
+from splitad.rules import registry, sampled
 from splitad.rules.registry import Adjoint, ArrayRule, RuleError, ScalarRule
 from splitad.rules.spelling import unique_number
 
@@ -52,7 +52,8 @@ def rule(
 
     **A function of scalars**: ``d<param>=`` for each parameter of fn.  An expression in the parameters,
     `out` (the result) and `math`; or a function whose parameters are called like those; or None where
-    there is no derivative.  `samples`: points at which it can be checked, one tuple of arguments each.
+    there is no derivative.  `samples`: points, one tuple of arguments each, at which the derivatives are
+    compared with finite differences here and now.
     Complex values: see `splitad.rules.registry`; in short, ``complex_d<param>=`` overrides.
 
     **A function of arrays**: `pullback`, whose parameters say by their names what it is given: ``a`` (the
@@ -70,7 +71,7 @@ def rule(
     that has an ``@overload``, or one of a C library, through ctypes or cffi, which has no parameter names:
     ``params="x y"`` gives them.
 
-    RuleError: the rule is malformed, or fn has one already.
+    RuleError: the rule is malformed, or wrong at a sample, or fn has a rule already.
     """
     made = _rule(
         fn, params, samples, cheap, zero, linear, pullback, needed_by, overwrites, forward, residual,
@@ -131,8 +132,10 @@ def _rule(
             helpers[helper_name] = helper
         else:
             raise RuleError(f"rule {name}: {key}= must be a text or a function, not {given!r}")
+    samples = tuple(samples or ())
+    check = partial(sampled.check, name, primals[-1], tuple(params.split()), texts, helpers, samples)
     return registry.scalar(
-        name, primals, params, samples=samples or (), cheap=cheap, helpers=helpers, **texts
+        name, primals, params, samples=samples, cheap=cheap, helpers=helpers, check=check, **texts
     )
 
 

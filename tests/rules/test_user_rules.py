@@ -166,9 +166,10 @@ def test_a_malformed_rule_is_refused(given, message):
 
 def test_registering_twice_is_refused():
     softplus = fresh()
-    rule(softplus, dx="1.0", samples=[(0.3,)])
+    slope = "1.0 / (1.0 + math.exp(-x))"
+    rule(softplus, dx=slope, samples=[(0.3,)])
     with pytest.raises(RuleError, match="has a rule already"):
-        rule(softplus, dx="1.0", samples=[(0.3,)])
+        rule(softplus, dx=slope, samples=[(0.3,)])
     with pytest.raises(RuleError, match="has a rule already"):
         rule(softplus, zero=True)
     with pytest.raises(RuleError, match="has a rule already"):
