@@ -179,8 +179,12 @@ class Pullback:
                 return spec.call_overlapping(self._tape, bar, *shadows)
             return spec.reverse(self._tape, self._refs, bar, *shadows)
         except SplitadError as error:
-            shaped = self._shaped(error, shadows).placed(spec.pair.definition())
-            raise shaped.with_traceback(None) from None
+            # no name for it here: with the frame that it refers to, it would keep the tape
+            raise self._told(error.with_traceback(None), shadows) from None
+
+    def _told(self, error: SplitadError, shadows: tuple[Any, ...]) -> SplitadError:
+        """The error, with the shapes, and the place of the function's definition if it named none."""
+        return self._shaped(error, shadows).placed(self._spec.pair.definition())
 
     def _shaped(self, error: SplitadError, shadows: tuple[Any, ...]) -> SplitadError:
         """An error about the shape of an argument's shadow says which the shapes are."""

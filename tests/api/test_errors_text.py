@@ -6,8 +6,10 @@ place. After each of them the library goes on working.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
+import gc
 import importlib.util
 import inspect
 import math
@@ -25,6 +27,7 @@ from numba import njit, objmode, stencil, typed, types, vectorize
 from numba.experimental import jitclass
 
 import splitad as ad
+from splitad.tape.pool import live_tapes
 
 # ---- functions with a fault; the comment `# here` marks the line that the error must name --------
 
@@ -488,6 +491,23 @@ def test_shadow_of_another_shape_or_dtype(shadow: np.ndarray, golden, request) -
     says_where(error, total)
     assert not shadow.any(), "written before it was refused"
     golden(f"errors/shadow_{request.node.callspec.id}.txt", readable(error))
+
+
+def test_a_refused_shadow_does_not_keep_the_tape() -> None:
+    """No cycle that would wait for the garbage collector."""
+    forward = ad.split(total, ad.Duplicated)
+    gc.collect()
+    gc.disable()
+    try:
+        before = live_tapes()
+        for bar, shadow in ((1.0, np.zeros(4)), (1.0, np.zeros((3, 1))), (1j, np.zeros(3))):
+            _, pullback = forward(ONE)
+            with contextlib.suppress(ad.ShadowError):
+                pullback(bar, shadow)
+            del pullback
+        assert live_tapes() == before
+    finally:
+        gc.enable()
 
 
 def test_shadow_that_is_the_primal(golden) -> None:
