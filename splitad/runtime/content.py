@@ -12,7 +12,8 @@ implements it, to one with a rule of the user's that rule.  Code of Python, Numb
 goes by name: their versions are added to every digest, and so are LLVM's, the CPU's, and what is set by
 environment variables.  Line numbers and file names are no part of it.
 
-    data = dump(value)           a pickle in which classes of @jitclass, functions and pairs are names
+    data = dump(value)           a pickle in which classes of @jitclass, namedtuples that are not to be
+                                 imported, functions and pairs are names
     value = restore(data)        raises Unknown where one of these is not there in this process
 
 Such objects are told apart by content and by how many equal ones came before: two classes with the same text
@@ -190,8 +191,9 @@ _SLOTS = ("member_descriptor", "getset_descriptor", "_tuplegetter")
 class Content:
     """See the module."""
 
-    def __init__(self, with_overloads: bool = True) -> None:
-        self._with_overloads = with_overloads
+    def __init__(self, with_overloads: bool = True, named: Any = None) -> None:
+        """named: what gets a name by this content, which cannot be part of it."""
+        self._with_overloads, self._named = with_overloads, named
         self._hash = hashlib.sha256()
         self._seen: dict[int, int] = {}
         self._count = 0
@@ -403,6 +405,8 @@ class Content:
             return
         if issubclass(x, tuple) and hasattr(x, "_fields"):
             self._each((x._fields, getattr(x, "_field_defaults", {})))
+            if x is not self._named and is_local_namedtuple(x):
+                self._put(namedtuple_name(x))  # of two equal ones, which
         for name, value in sorted(vars(x).items()):
             if name in _OF_EVERY_CLASS or type(value).__name__ in _SLOTS:
                 continue
@@ -572,6 +576,24 @@ def class_name(t: types.ClassType) -> str:
     return name_of(t, lambda: _digest_of(t))
 
 
+def is_local_namedtuple(x: Any) -> bool:
+    """Whether it is a class of namedtuples that cannot be imported: of a script, or of a function."""
+    if not (isinstance(x, type) and issubclass(x, tuple) and hasattr(x, "_fields")):
+        return False
+    return x.__module__ == "__main__" or not _is_attribute(x)
+
+
+def namedtuple_name(cls: type) -> str:
+    """The name of such a class in this process."""
+
+    def digest() -> str:
+        content = Content(named=cls)
+        content.add(cls)
+        return content.digest()
+
+    return name_of(cls, digest)
+
+
 def dispatcher_name(dispatcher: Any) -> str:
     """The name of a dispatcher in this process."""
     return name_of(dispatcher, lambda: _digest_of(dispatcher))
@@ -605,6 +627,8 @@ class _Pickler(pickle.Pickler):
             return "instance", class_name(x.class_type)
         if isinstance(x, types.Dispatcher):
             return "dispatcher", dispatcher_name(x.dispatcher)
+        if is_local_namedtuple(x):
+            return "class", namedtuple_name(x)
         name = getattr(x, "content_name", None)
         if name is not None and not isinstance(x, type):
             return "named", type(x), name()

@@ -80,7 +80,8 @@ def forward_function(spec: Half) -> Late:
 def reverse_function(spec: Half, given: Sequence[types.Type], cotangents: types.Type) -> Late:
     """given: the types of result_bar and the shadows."""
     name = None
-    with suppress(Unknown):  # by content: the name of a jitclass's type holds an address of this process
+    # by content: the name of a jitclass's type holds an address of this process
+    with suppress(Unknown):
         name = spec.symbol(f"overlapping reverse {key_of(cotangents, *given)}")
     return Late(lambda: reverse_dispatcher(spec, given), signature(cotangents, TAPE, *given), name)
 

@@ -13,7 +13,8 @@ Numba's hook for caches, and a compile result is rebuilt as Numba would.
 What is compiled holds addresses of this process (Numba's "dynamic globals").  Those that have a name
 (addresses.py) become symbols, which LLVM resolves when the code is loaded; with any other, the code is not
 kept.  Nor is it where a symbol would not be found in a new process, or where Python objects are pickled into
-it by value (a class of __main__ would come back as another class).  All that is linked into a kept function
+it by value (a class of __main__ would come back as another class); classes of namedtuples are found by their
+name in content.py.  All that is linked into a kept function
 becomes internal to it, and what it is called has a random number in it: Numba's names repeat in other
 processes, for other functions.
 
@@ -25,6 +26,8 @@ A result is shared within the process, as long as anybody needs it.
 
 from __future__ import annotations
 
+import hashlib
+import pickle
 import secrets
 import sys
 import weakref
@@ -35,7 +38,7 @@ from typing import Any
 from llvmlite import ir
 from llvmlite.binding import Linkage
 from numba import _dynfunc, njit, types
-from numba.core import compiler, sigutils
+from numba.core import cgutils, compiler, sigutils
 from numba.core.codegen import JITCodeLibrary
 from numba.core.environment import Environment, lookup_environment
 from numba.core.funcdesc import PythonFunctionDescriptor
@@ -44,12 +47,21 @@ from numba.experimental.jitclass import boxing
 from splitad import store
 from splitad.errors import SplitadError
 from splitad.runtime import addresses
-from splitad.runtime.content import Content, Unknown, class_name, dump, restore
+from splitad.runtime.content import (
+    Content,
+    Unknown,
+    class_name,
+    dump,
+    is_local_namedtuple,
+    named,
+    namedtuple_name,
+    restore,
+)
 
 Key = Callable[[tuple[types.Type, ...]], "str | None"]
 _DYNAMIC = "numba.dynamic.globals."
 _ENVIRONMENT = "_ZN08NumbaEnv"
-_PICKLED = ".const.pickledata"
+_PICKLE, _PICKLED = ".const.picklebuf", ".const.pickledata"
 
 
 # ---- compiling what can be kept --------------------------------------------------------------------------
@@ -67,6 +79,11 @@ class KeptLibrary(JITCodeLibrary):  # type: ignore[misc]
         self.environments: dict[str, Environment] = {}  # of functions that are linked into this one
 
     def add_ir_module(self, ir_module: ir.Module) -> None:
+        for thing, pickled in getattr(ir_module, "_PythonAPI__serialized", {}).items():
+            if is_local_namedtuple(thing):
+                with suppress(Unknown):
+                    _pickle_by_name(ir_module, pickled, namedtuple_name(thing))
+                    self.needs.append((_is_there, (thing,)))
         for value in list(ir_module.global_values):
             if value.name.startswith(_DYNAMIC):
                 address = value.name.removeprefix(_DYNAMIC).partition(".")[0]
@@ -124,6 +141,34 @@ def _by_symbol(module: ir.Module, holder: ir.GlobalVariable, name: str) -> None:
     holder.initializer = known
     holder.name = module.get_unique_name("splitad.address")
     holder.linkage, holder.global_constant = "internal", True
+
+
+def _pickle_by_name(module: ir.Module, pickled: ir.GlobalVariable, name: str) -> None:
+    """Let what Numba unpickles be what has this name.  pickled: a struct (data, size, hash of data, ...)"""
+    data = pickle.dumps(_Named(name), protocol=4)
+    by_value = module.globals[pickled.name.replace(_PICKLE, _PICKLED)]
+    parts = list(pickled.initializer.constant)
+    for k, part in (0, data), (2, hashlib.sha1(data).digest()):
+        value = cgutils.make_bytearray(part)
+        held = cgutils.global_constant(module, f"splitad.named.{k}", value)
+        parts[k] = held.bitcast(cgutils.voidptr_t)
+    parts[1] = ir.Constant(ir.IntType(32), len(data))
+    pickled.initializer = ir.Constant.literal_struct(parts)
+    by_value.initializer = ir.Constant(by_value.type.pointee, None)  # not used any more
+
+
+class _Named:
+    """Is unpickled as what has a name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __reduce__(self) -> Any:
+        return named, (self.name,)
+
+
+def _is_there(cls: type) -> None:
+    """See stored.need: that it was found by its name is all."""
 
 
 class _Compiler(compiler.Compiler):  # type: ignore[misc]
@@ -297,6 +342,7 @@ def _rebuild(data: bytes, args: tuple[types.Type, ...], target_context: Any) -> 
         raise Unknown("a symbol")
     codegen = target_context.codegen()
     library = KeptLibrary(codegen, slots["qualname"])
+    library.needs = needs
     library.enable_object_caching()
     library._set_compiled_object(code)
     library._finalize_final_module()
