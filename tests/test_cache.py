@@ -173,7 +173,7 @@ table = np.array([1.0, float(kernels.K)])
 def softplus(x):
     return np.log1p(np.exp(x))
 
-ad.rule(softplus, dx=kernels.RULE if hasattr(kernels, "RULE") else "1.0", samples=[(0.3,)])
+ad.rule(softplus, dx=kernels.RULE if hasattr(kernels, "RULE") else "1.0", samples=[(1,)])
 
 @njit
 def f(x):

@@ -148,16 +148,6 @@ def test_statements_know_their_line_also_in_callees() -> None:
 
 
 @numba.njit
-def deeper(body, n):
-    if n < 1:
-        return body
-    return deeper(body, n - 1)
-
-
-def recursive(n, x):
-    return deeper(Body(x, 1.0), n).mass
-
-
 def sometimes_none(n, x):
     y = None
     if n > 2:
@@ -165,21 +155,6 @@ def sometimes_none(n, x):
     if y is None:
         return 0.0
     return y
-
-
-def objects_by_path(flag, x):
-    a = Body(x, 1.0)
-    b = Body(x, 2.0)
-    if flag:
-        a = b
-    return a.mass
-
-
-def object_from_loop(n, x):
-    a = Body(x, 1.0)
-    for i in range(n):
-        a = Body(x, a.mass + i)
-    return a.mass
 
 
 def returns_object(x):
@@ -199,10 +174,7 @@ def no_rule(x):
 
 
 REFUSED = [
-    (recursive, (3, xs(3)), UnsupportedError, "ecursive"),
     (sometimes_none, (3, 1.0), UnsupportedError, "not the same kind"),
-    (objects_by_path, (True, xs(3)), UnsupportedError, "must not depend on the path"),
-    (object_from_loop, (3, xs(3)), UnsupportedError, "made in a loop|depend on the path"),
     (returns_object, (xs(3),), UnsupportedError, "Returning"),
     (list_of_lists, (xs(),), UnsupportedError, "A list of list"),
     (no_rule, (xs(),), NoRuleError, "has no rule"),

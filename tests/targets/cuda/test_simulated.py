@@ -26,7 +26,7 @@ def test_in_the_simulator(file: str) -> None:
         capture_output=True,
         text=True,
         timeout=900,
-        env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1"},
+        env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "PYTEST_ADDOPTS": ""},
     )
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
     assert " passed" in done.stdout
