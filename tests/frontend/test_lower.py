@@ -147,7 +147,6 @@ def test_statements_know_their_line_also_in_callees() -> None:
 # ---- what is refused -----------------------------------------------------------------------------
 
 
-@numba.njit
 def sometimes_none(n, x):
     y = None
     if n > 2:
