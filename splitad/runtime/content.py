@@ -553,7 +553,8 @@ def user_overloads() -> list[str]:
     context = cpu_target.typing_context
     context.refresh()
     found = []
-    for thing, known in list(context._globals.items()):
+    known_globals = dict.copy(context._globals)  # its entries go with their functions, at any time
+    for thing, known in known_globals.items():
         target = thing() if isinstance(thing, weakref.ref) else thing
         for template in getattr(known, "templates", ()):
             function = getattr(template, "_overload_func", None)
