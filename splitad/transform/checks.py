@@ -21,7 +21,7 @@ from numba import types
 from splitad.analysis.activity import is_differentiable
 from splitad.analysis.memory import is_array, tree_leaves
 from splitad.codegen.writer import Writer, identifier
-from splitad.errors import ShadowError, UnsupportedError
+from splitad.errors import UnsupportedError
 from splitad.ir import nodes as ir
 from splitad.rules.spelling import unique_number
 from splitad.runtime import boundary, faults, overlapping
@@ -29,6 +29,7 @@ from splitad.runtime.noted import shadow_check
 from splitad.tape.ops import store_at, tape_release
 from splitad.transform import joined
 from splitad.transform.facts import Facts, activity_of, path_name
+from splitad.transform.refusals import refuse_shadows
 from splitad.transform.struct_checks import write_shadow_struct_checks, write_struct_checks
 
 
@@ -166,9 +167,8 @@ def _result_checks(facts: Facts, w: Writer, shadows: list[str]) -> None:
         elif tree is not None and is_array(tree) and facts.active(tree):
             for shadow in shadows:
                 w.use("bar_overlaps", boundary.bar_overlaps)
-                w.use("PlainShadowError", ShadowError)
-                with w.indented(f"if bar_overlaps({text}, {shadow}):"):
-                    w.line("raise PlainShadowError('result_bar overlaps a shadow in memory')")
+                overlap = f"bar_overlaps({text}, {shadow})"
+                refuse_shadows(w, overlap, "result_bar overlaps a shadow in memory")
 
     if any(is_array(v) for v in tree_leaves(facts.fn.result)):
         visit(facts.fn.result, "result_bar")

@@ -33,16 +33,17 @@ from splitad.analysis.activity import is_differentiable
 from splitad.analysis.memory import changed_lists, is_array, kind_of, list_root
 from splitad.codegen.python import operand, zero
 from splitad.codegen.writer import Writer, identifier
-from splitad.errors import AliasingError, ShadowError, UnsupportedError
+from splitad.errors import AliasingError, UnsupportedError
 from splitad.ir import nodes as ir
 from splitad.ir.walk import outs, walk
 from splitad.rules.spelling import unique_number
 from splitad.runtime import faults
 from splitad.runtime import lists as runtime
-from splitad.tape.ops import column, tape_release
+from splitad.tape.ops import column
 from splitad.transform import checks, joined
 from splitad.transform.facts import Facts, activity_of, path_name
 from splitad.transform.operands import typed
+from splitad.transform.refusals import refuse_arguments, refuse_shadows
 from splitad.transform.shadows import shadow_name, table_name
 
 
@@ -193,19 +194,14 @@ def _check_arrays(facts: Facts, w: Writer) -> None:
             )
     _check_changed(facts)
 
-    def refuse(test: str, reason: str) -> None:
-        w.use("PlainAliasingError", AliasingError)
-        w.use("tape_release", tape_release)
-        with w.indented(f"if {test}:"):
-            w.line("tape_release(tape)")
-            w.line(f"raise PlainAliasingError({reason!r})")
-
     def overlapping(test: str, what: str, why: str) -> None:
         """why: what speaks against the text for arguments that overlap, or ""."""
         if not facts.args_alias:
             checks.write_overlapping(facts, w, test)
         elif why:
-            refuse(test, f"{what} of {facts.fn.name} overlap in memory and are changed, {why}")
+            refuse_arguments(
+                w, test, f"{what} of {facts.fn.name} overlap in memory and are changed, {why}"
+            )
 
     for k, each in enumerate(found):
         assert each.kind is not None
@@ -216,7 +212,7 @@ def _check_arrays(facts: Facts, w: Writer) -> None:
             reason = (
                 f"an array in the list '{name}' of {facts.fn.name} overlaps itself and is written"
             )
-            refuse(f"overlaps_itself({_param(each)})", reason)
+            refuse_arguments(w, f"overlaps_itself({_param(each)})", reason)
             overlapping(f"meets_itself({_param(each)})", f"arrays in the list '{name}'", why)
         for other in found[:k]:
             assert other.kind is not None
@@ -323,16 +319,12 @@ def _same_list(facts: Facts, w: Writer) -> None:
             written = each in changed or other in changed
         if written:
             w.use("list_id", runtime.list_id)
-            w.use("PlainAliasingError", AliasingError)
-            w.use("tape_release", tape_release)
-            same = f"list_id({_param(each)}) == list_id({_param(other)})"
-            with w.indented(f"if {same}:"):
-                w.line("tape_release(tape)")
-                reason = (
-                    f"'{other.param.name}' and '{each.param.name}' of {facts.fn.name} are the same "
-                    "list, and it is changed: pass it once, or a copy"
-                )
-                w.line(f"raise PlainAliasingError({reason!r})")
+            refuse_arguments(
+                w,
+                f"list_id({_param(each)}) == list_id({_param(other)})",
+                f"'{other.param.name}' and '{each.param.name}' of {facts.fn.name} are the same "
+                "list, and it is changed: pass it once, or a copy",
+            )
 
 
 def write_notes(facts: Facts, w: Writer) -> None:
@@ -368,29 +360,30 @@ def write_shadow_checks(facts: Facts, w: Writer) -> None:
     first = len(facts.layout.notes)
     mine = duplicated(facts.fn, facts.activities)
     for each in (*mine, *duplicated_arrays(facts.fn, facts.activities)):
-        w.use("PlainShadowError", ShadowError)
         w.use("list_id", runtime.list_id)
         name = each.param.name
-        with w.indented(f"if len({_shadow(each)}) != {_word(w, offsets[each.param])}:"):
-            reason = (
-                f"the shadow of '{name}' has another length than '{name}' had when "
-                f"{facts.fn.name} ended: pullback.make_zero() makes one that fits"
-            )
-            w.line(f"raise PlainShadowError({reason!r})")
+        refuse_shadows(
+            w,
+            f"len({_shadow(each)}) != {_word(w, offsets[each.param])}",
+            f"the shadow of '{name}' has another length than '{name}' had when "
+            f"{facts.fn.name} ended: pullback.make_zero() makes one that fits",
+        )
         for k, other in enumerate(_kept(facts)):
             if other.param.type == each.param.type:
-                with w.indented(f"if list_id({_shadow(each)}) == list_id(refs[1][{first + k}]):"):
-                    reason = f"the shadow of '{name}' is the list '{other.param.name}' itself"
-                    w.line(f"raise PlainShadowError({reason!r})")
+                refuse_shadows(
+                    w,
+                    f"list_id({_shadow(each)}) == list_id(refs[1][{first + k}])",
+                    f"the shadow of '{name}' is the list '{other.param.name}' itself",
+                )
     _check_shadow_arrays(facts, w)
     for each, other in _pairs(mine):
         ids = [_word(w, offsets[x.param] + 8) for x in (each, other)]
         shadows = f"list_id({_shadow(each)}) == list_id({_shadow(other)})"
-        with w.indented(f"if {shadows} and {ids[0]} != {ids[1]}:"):
-            reason = (
-                f"'{other.param.name}' and '{each.param.name}' have one shadow, but were two lists"
-            )
-            w.line(f"raise PlainShadowError({reason!r})")
+        refuse_shadows(
+            w,
+            f"{shadows} and {ids[0]} != {ids[1]}",
+            f"'{other.param.name}' and '{each.param.name}' have one shadow, but were two lists",
+        )
 
 
 def _check_shadow_arrays(facts: Facts, w: Writer) -> None:
@@ -399,20 +392,17 @@ def _check_shadow_arrays(facts: Facts, w: Writer) -> None:
     changed = _changed(facts)
     leaves = [leaf for leaf in facts.fn.leaves if leaf.var in facts.layout.notes]
 
-    def refuse(test: str, reason: str) -> None:
-        with w.indented(f"if {test}:"):
-            w.line(f"raise PlainShadowError({reason!r})")
-
     def like_primals(call: str, what: str, where: str) -> None:
-        w.use("PlainAliasingError", AliasingError)
         w.line(f"kind = {call}")
-        with w.indented(f"if kind == {faults.SEPARATE}:"):
-            reason = (
-                f"{where} overlapped in memory, so their shadows must overlap at the same byte offsets: "
-                "make_zero() gives such shadows"
-            )
-            w.line(f"raise PlainAliasingError({reason!r})")
-        refuse(
+        refuse_shadows(
+            w,
+            f"kind == {faults.SEPARATE}",
+            f"{where} overlapped in memory, so their shadows must overlap at the same byte offsets: "
+            "make_zero() gives such shadows",
+            AliasingError,
+        )
+        refuse_shadows(
+            w,
             f"kind == {faults.TOUCHING}",
             f"{what} overlap in memory, but {where} did not, or not at the same byte offsets",
         )
@@ -427,13 +417,15 @@ def _check_shadow_arrays(facts: Facts, w: Writer) -> None:
             f"arrays in the shadow of '{name}'",
             f"those in '{name}'",
         )
-        refuse(
+        refuse_shadows(
+            w,
             f"kind == {faults.WRONG_SHAPE}",
             f"an array in the shadow of '{name}' has another shape than the one in '{name}' had",
         )
         for k, other in enumerate(mine):
             there, named = _held(facts, k), other.param.name
-            refuse(
+            refuse_shadows(
+                w,
                 f"meets_list({shadow}, {there})",
                 f"an array in the shadow of '{name}' overlaps one in '{named}' in memory",
             )
@@ -446,13 +438,15 @@ def _check_shadow_arrays(facts: Facts, w: Writer) -> None:
                 )
         for k, leaf in enumerate(leaves):
             primal, named = f"refs[1][{k}]", path_name(facts, leaf.path)
-            refuse(
+            refuse_shadows(
+                w,
                 f"meets_array({shadow}, {primal})",
                 f"an array in the shadow of '{name}' overlaps '{named}' in memory",
             )
             if activity_of(facts, leaf) == "duplicated" and facts.active(leaf.exit):
                 text = path_text(facts, leaf)
-                refuse(
+                refuse_shadows(
+                    w,
                     f"meets_array({own}, {text})",
                     f"the shadow of '{named}' overlaps an array in '{name}' in memory",
                 )

@@ -20,7 +20,6 @@ from numba import types
 from splitad.analysis.activity import is_differentiable
 from splitad.analysis.memory import is_array, tree_leaves
 from splitad.codegen.writer import Writer
-from splitad.errors import ShadowError
 from splitad.ir import nodes as ir
 from splitad.ir.types import struct_fields
 from splitad.runtime.shadow_table import add_into
@@ -29,6 +28,7 @@ from splitad.transform import lists, reversed_blocks
 from splitad.transform.checks import write_shadow_checks
 from splitad.transform.facts import Facts
 from splitad.transform.operands import tuple_text
+from splitad.transform.refusals import refuse_shadows
 from splitad.transform.reversal import Reversal
 from splitad.transform.shadows import shadow_name
 
@@ -97,10 +97,8 @@ def _seed(r: Reversal, tree: ir.Tree, text: str) -> None:
         return
     elif is_array(tree):
         r.w.use("add_into", add_into)
-        r.w.use("PlainShadowError", ShadowError)
-        with r.w.indented(f"if not add_into({shadow_name(tree)}, {text}):"):
-            reason = "result_bar has another shape than the result"
-            r.w.line(f"raise PlainShadowError({reason!r})")
+        added = f"add_into({shadow_name(tree)}, {text})"
+        refuse_shadows(r.w, f"not {added}", "result_bar has another shape than the result")
     else:
         r.cotangents.add(tree, text, r.facts.where.root, converted=True)
 

@@ -17,13 +17,12 @@ from numba import types
 
 from splitad.analysis.memory import is_array
 from splitad.codegen.writer import Writer, identifier
-from splitad.errors import AliasingError, ShadowError
 from splitad.ir import nodes as ir
 from splitad.ir.types import struct_fields
 from splitad.ir.walk import walk
 from splitad.runtime.same_object import same_object
-from splitad.tape.ops import tape_release
 from splitad.transform.facts import Facts, path_name
+from splitad.transform.refusals import refuse_arguments, refuse_shadows
 
 Path = tuple[int | str, ...]
 
@@ -56,16 +55,13 @@ def write_struct_checks(facts: Facts, w: Writer) -> None:
         if not assigned & {structs[one], structs[other]}:
             continue
         w.use("same_object", same_object)
-        w.use("tape_release", tape_release)
-        w.use("PlainAliasingError", AliasingError)
         names = [identifier(structs[path].name) for path in (one, other)]
-        with w.indented(f"if same_object({', '.join(names)}):"):
-            w.line("tape_release(tape)")
-            text = (
-                f"'{path_name(facts, one)}' and '{path_name(facts, other)}' of {facts.fn.name} are one "
-                "object, and one of its fields is assigned: pass it once, or a copy"
-            )
-            w.line(f"raise PlainAliasingError({text!r})")
+        refuse_arguments(
+            w,
+            f"same_object({', '.join(names)})",
+            f"'{path_name(facts, one)}' and '{path_name(facts, other)}' of {facts.fn.name} are one "
+            "object, and one of its fields is assigned: pass it once, or a copy",
+        )
 
 
 def write_shadow_struct_checks(facts: Facts, w: Writer, text: Callable[[Path], str]) -> None:
@@ -75,13 +71,12 @@ def write_shadow_struct_checks(facts: Facts, w: Writer, text: Callable[[Path], s
         if not duplicated or not (_is_assigned(facts, one) or _is_assigned(facts, other)):
             continue
         w.use("same_object", same_object)
-        w.use("PlainShadowError", ShadowError)
-        with w.indented(f"if same_object({text(one)}, {text(other)}):"):
-            reason = (
-                f"the shadows of '{path_name(facts, one)}' and '{path_name(facts, other)}' are one object, "
-                "and each needs scalars of its own: pullback.make_zero() makes two"
-            )
-            w.line(f"raise PlainShadowError({reason!r})")
+        refuse_shadows(
+            w,
+            f"same_object({text(one)}, {text(other)})",
+            f"the shadows of '{path_name(facts, one)}' and '{path_name(facts, other)}' are one object, "
+            "and each needs scalars of its own: pullback.make_zero() makes two",
+        )
 
 
 def _is_assigned(facts: Facts, path: Path) -> bool:
