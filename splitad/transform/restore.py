@@ -23,7 +23,7 @@ from splitad.codegen.python import dtype_name, load_text, statement, type_name
 from splitad.codegen.writer import Writer, identifier
 from splitad.ir import nodes as ir
 from splitad.tape.arrays import copy_array, last_array, snapshot_nbytes
-from splitad.tape.layout import Column
+from splitad.tape.layout import Column, Record
 from splitad.tape.ops import column
 from splitad.transform.facts import Facts
 from splitad.transform.loops import LoopText
@@ -105,17 +105,23 @@ class Restored:
         """Where a recursive function's record starts, which the tape says last."""
         self.pop_word("rec_root")
 
+    def find_iterations(self, text: LoopText, record: Record) -> None:
+        """Where the record of all iterations starts."""
+        if record.pushes:
+            self.pop_word(text.record)
+        else:
+            self.w.line(f"cur -= {text.nbytes(record)}")
+            self.w.line(f"{text.record} = cur")
+
     def enter_for(self, text: LoopText, body: Scope) -> None:
         """The record of all iterations, one column for each value."""
         w, record = self.w, self.record[body]
         if not record.size:
             return
+        self.find_iterations(text, record)
         if record.pushes:
-            self.pop_word(text.record)
             self.slot[body] = lambda c: f"{text.column(w, c)}[{text.index}]"
             return
-        w.line(f"cur -= {text.nbytes(record)}")
-        w.line(f"{text.record} = cur")
         for c in record.columns:
             w.line(f"tape_{identifier(c.var.name)} = {text.column(w, c)}")
         self.slot[body] = lambda c: f"tape_{identifier(c.var.name)}[{text.index}]"

@@ -189,15 +189,9 @@ class _Restored(Restored):
         pass
 
     def enter_for(self, text: LoopText, body: Scope) -> None:
-        w, record = self.w, self.record[body]
-        if not record.size:
-            return
-        if record.pushes:
-            self.pop_word(text.record)
-        else:
-            w.line(f"cur -= {text.nbytes(record)}")
-            w.line(f"{text.record} = cur")
-        self.slot[body] = lambda c: self.slots.of(c, text.offset(w, c), text.index)
+        if self.record[body].size:
+            self.find_iterations(text, self.record[body])
+            self.slot[body] = lambda c: self.slots.of(c, text.offset(self.w, c), text.index)
 
     def enter_iteration(self, name: str, body: Scope) -> None:
         record = self.record[body]
