@@ -13,7 +13,7 @@ from splitad import gradients
 from splitad.cache import PairResolver, Request, options_of
 from splitad.display import Shown
 from splitad.frontend.source import definition, to_differentiate
-from splitad.ir.activities import Activity
+from splitad.ir.activities import Activity, check_given, stable
 from splitad.pipeline import Options
 from splitad.rules.ops import stop_gradient
 from splitad.rules.user import rule
@@ -87,18 +87,8 @@ def _forward(
     py_func = to_differentiate(f)
     signature = inspect.signature(py_func)
     count = len(signature.parameters)
-    if activities and len(activities) != count:
-        raise TypeError(
-            f"{py_func.__name__} takes {count} arguments, but {len(activities)} activities were given"
-        )
-    for activity in activities or ():
-        if not isinstance(activity, Activity):
-            raise TypeError(f"an activity is Active, Duplicated or Const, not {activity!r}")
-    between = (
-        (modified_between,) * count if isinstance(modified_between, bool) else modified_between
-    )
-    if len(between) != count:
-        raise TypeError(f"modified_between has {len(between)} entries for {count} arguments")
+    check_given(py_func.__name__, count, activities)
+    stable_args = stable(count, modified_between)
     if vector_math not in MODES:
         raise ValueError(f'vector_math is "none", "pullback" or "all", not {vector_math!r}')
     options = options_of(
@@ -107,7 +97,7 @@ def _forward(
             strong_zero=strong_zero,
             vector_math=vector_math,
             max_tape_bytes=max_tape_bytes,
-            stable=tuple(not b for b in between),
+            stable=stable_args,
         ),
     )
     pair = _pair(Request(f, activities, wrt, options), signature)

@@ -22,7 +22,7 @@ from splitad.errors import (
     SplitadError,
     UnsupportedError,
 )
-from splitad.ir.activities import Activity
+from splitad.ir.activities import Activity, check_given, stable
 from splitad.pipeline import Options
 from splitad.runtime.pairs import tape_limit
 from splitad.transform.facts import path_name
@@ -112,24 +112,11 @@ def split(
     """
     py_func = getattr(kernel, "py_func", kernel)
     names = list(inspect.signature(py_func).parameters)
-    if activities and len(activities) != len(names):
-        raise TypeError(
-            f"{py_func.__name__} takes {len(names)} arguments, but {len(activities)} activities were given"
-        )
-    for activity in activities:
-        if not isinstance(activity, Activity):
-            raise TypeError(f"an activity is Active, Duplicated or Const, not {activity!r}")
-    between = (
-        (modified_between,) * len(names)
-        if isinstance(modified_between, bool)
-        else tuple(modified_between)
-    )
-    if len(between) != len(names):
-        raise TypeError(f"modified_between has {len(between)} entries for {len(names)} arguments")
+    check_given(py_func.__name__, len(names), activities)
     options = Options(
         error_model="numpy",  # CUDA has no exceptions
         strong_zero=strong_zero,
-        stable=tuple(not b for b in between),
+        stable=stable(len(names), modified_between),
     )
     tape_limit(max_tape_bytes)  # refuses what is no number of bytes
     work = _Specialise(kernel, tuple(activities) or None, options, _options_of(kernel))

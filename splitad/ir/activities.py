@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 
 from numba import types
 
@@ -66,6 +67,27 @@ def default(type: types.Type) -> Activity:
     if is_scalars(type):
         return Activity.Active
     return Activity.Duplicated if holds_mutable_floats(type) else Activity.Const
+
+
+def check_given(function: str, count: int, activities: Sequence[object] | None) -> None:
+    """Refuse what cannot be the activities of so many arguments; none: they follow from the types."""
+    if activities and len(activities) != count:
+        raise TypeError(
+            f"{function} takes {count} arguments, but {len(activities)} activities were given"
+        )
+    for activity in activities or ():
+        if not isinstance(activity, Activity):
+            raise TypeError(f"an activity is Active, Duplicated or Const, not {activity!r}")
+
+
+def stable(count: int, modified_between: bool | Sequence[bool]) -> tuple[bool, ...]:
+    """For each argument whether nobody writes to it between forward and pullback."""
+    between = (
+        (modified_between,) * count if isinstance(modified_between, bool) else modified_between
+    )
+    if len(between) != count:
+        raise TypeError(f"modified_between has {len(between)} entries for {count} arguments")
+    return tuple(not b for b in between)
 
 
 def check(given: Activity, type: types.Type, name: str, function: str) -> None:

@@ -43,7 +43,7 @@ def check(
             text = texts.get("d" + parameter)
             if not isinstance(text, str) or not isinstance(sample[k], float):
                 continue
-            slope = _slope(fn, sample, k)
+            slope = _slope(fn, sample, k, out)
             if slope is None:
                 continue
             try:
@@ -57,9 +57,8 @@ def check(
                 )
 
 
-def _slope(fn: Callable[..., Any], sample: tuple[Any, ...], k: int) -> Any:
+def _slope(fn: Callable[..., Any], sample: tuple[Any, ...], k: int, out: Any) -> Any:
     """The derivative in argument k; None where two steps disagree."""
-    base = fn(*sample)
     found = []
     for step in (1e-3, 5e-4):
         h = step * max(1.0, abs(sample[k]))
@@ -71,7 +70,7 @@ def _slope(fn: Callable[..., Any], sample: tuple[Any, ...], k: int) -> Any:
             except Exception:  # outside of its domain
                 return None
         found.append(sum(weight * values[shift] for shift, weight in _STEPS) / h)
-        if abs(values[1] + values[-1] - 2.0 * base) > 0.1 * h * (1.0 + abs(found[-1])):
+        if abs(values[1] + values[-1] - 2.0 * out) > 0.1 * h * (1.0 + abs(found[-1])):
             return None  # a kink
     first, second = found
     if not cmath.isfinite(second) or abs(first - second) > 0.01 * _AGREE * (1.0 + abs(second)):
