@@ -74,8 +74,9 @@ def call(c: Context, node: ast.Call, type: types.Type | None, name: str) -> Any:
         return function(c, fn.value, args, kwargs, type, name, site)
     if isinstance(fn, StructVal) and "__call__" in getattr(fn.type, "jit_methods", {}):
         return structs.call_method(c, fn, "__call__", settled(c, args), kwargs, site)
-    if is_derivative(getattr(fn, "type", None)):
-        c.refuse(f"A {fn.type} is called here. {SECOND}", SECOND_HINT)
+    kind = getattr(fn, "type", None)
+    if is_derivative(kind):
+        c.refuse(f"A {kind} is called here. {SECOND}", SECOND_HINT)
     c.refuse(f"{describe(fn)} is called here.")
 
 
