@@ -22,6 +22,8 @@ import operator
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from numba import types
+
 from splitad.analysis.activity import Activity
 from splitad.analysis.memory import Memory
 from splitad.analysis.reverse import has_reverse
@@ -207,42 +209,50 @@ def _affine(stmt: ir.Load | ir.Store, loop: ir.For, definition: dict[ir.Var, ir.
     alone, and one of them has the counter in it."""
     found = False
     for entry in stmt.index:
-        if isinstance(entry, ir.Lit) or entry not in definition and entry not in loop.params:
-            found |= entry == loop.counter
+        if entry not in definition and entry not in (*loop.params, loop.counter):
             continue
-        by = definition.get(entry)
-        if not isinstance(by, ir.Prim) or by.fn not in (operator.add, operator.sub):
-            return False
-        left, right = by.args
-        if by.fn is operator.add and right == loop.counter:
-            left, right = right, left
-        fixed = isinstance(right, ir.Lit) or (
-            right not in definition and right not in loop.params and right != loop.counter
-        )
-        if left != loop.counter or not fixed:
+        if _apart_from_counter(entry, loop, definition) is None:
             return False
         found = True
     return found
 
 
+def _apart_from_counter(
+    entry: ir.Operand, loop: ir.For, definition: dict[ir.Var, ir.Stmt]
+) -> tuple[int, ir.Operand] | None:
+    """(sign, d) of an index ``counter + sign * d``, where the loop does not change d; else None."""
+    if entry == loop.counter:
+        return 1, ir.Lit(0, types.intp)
+    by = definition.get(entry) if isinstance(entry, ir.Var) else None
+    if not isinstance(by, ir.Prim) or by.fn not in (operator.add, operator.sub):
+        return None
+    left, right = by.args
+    if by.fn is operator.add and right == loop.counter:
+        left, right = right, left
+    fixed = isinstance(right, ir.Lit) or (
+        right not in definition and right not in loop.params and right != loop.counter
+    )
+    if left != loop.counter or not fixed:
+        return None
+    return (1 if by.fn is operator.add else -1), right
+
+
 def _shift(load: ir.Load, loop: ir.For, definition: dict[ir.Var, ir.Stmt]) -> Shift | None:
-    """None where its index is affine otherwise."""
+    """Of a load whose index is affine; None where it is so otherwise."""
     moving = [
         k for k, entry in enumerate(load.index) if entry in definition or entry == loop.counter
     ]
     if load.wraps or len(moving) != 1:
         return None
     (axis,) = moving
-    by = 0
-    if load.index[axis] != loop.counter:
-        prim = definition[load.index[axis]]  # type: ignore[index]
-        assert isinstance(prim, ir.Prim)
-        constants = [a.value for a in prim.args if isinstance(a, ir.Lit)]
-        if loop.counter not in prim.args or not constants:
-            return None
-        by = constants[0] if prim.fn is operator.add else -constants[0]
+    found = _apart_from_counter(load.index[axis], loop, definition)
+    if found is None:
+        return None
+    sign, apart = found
+    if not isinstance(apart, ir.Lit):
+        return None
     place = (*load.index[:axis], loop.counter, *load.index[axis + 1 :])
-    return Shift(int(by), (load.array, place))
+    return Shift(sign * int(apart.value), (load.array, place))
 
 
 def _apart(

@@ -83,9 +83,8 @@ class _Finder:
     def copy_for_load(self, load: ir.Load, scope: Scope) -> Copy | None:
         """The copy that lets a load in `scope` be repeated; None where it should be taped instead."""
         array = load.array
-        if (
-            self.kernel is not None
-        ):  # no thread can copy an array: the launch can, or a load is taped
+        if self.kernel is not None:
+            # no thread can copy an array: the launch can, or a load is taped
             return Copy(array, None, True) if array in self.kernel.snapshots else None
         if array in self.undo:
             if loaded_last(array, load, scope, self.memory, self.where):
