@@ -1,8 +1,8 @@
 """Intervals of integer values: which index cannot be negative, which loop surely runs.
 
 An interval is proven for the machine's wrapping integers, on one assumption about the physical world: no
-array has `LARGE` elements along an axis and no loop runs `LARGE` times.  Products of two such numbers
-may overflow, hence nothing is claimed of them.
+array has `LARGE` elements along an axis, no loop runs `LARGE` times, and loops in loops not `_ALL` times in
+one call.  Products of two such numbers may overflow, hence nothing is claimed of them.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from splitad.ir import nodes as ir
 from splitad.ir import walk
 
 LARGE = 2**42  # iterations, or elements along an axis
+_ALL = 2**52  # iterations of all loops
 _GROWTH = 2**10  # the most that a carried integer may grow by in an iteration for it to be followed
 _INT64 = (-(2**63), 2**63 - 1)
 
@@ -29,6 +30,7 @@ class Bounds:
         self._defs = walk.defs(fn)
         self._known: dict[ir.Var, Interval] = {}
         self._pending: set[ir.Var] = set()
+        self._nested = False  # whether the growth just found is partly that in a nested loop
         self._cut = False  # whether an answer rests on a value that was still being looked for
 
     def of(self, operand: ir.Operand) -> Interval:
@@ -98,9 +100,12 @@ class Bounds:
         own = {param} - self._pending  # what is asked of it while it is being looked for is unknown
         self._pending |= own
         low, high = self.of(loop.inits[position])
+        outer, self._nested = self._nested, False
         grows = self._increment(last, param)
+        times = _ALL if self._nested else LARGE
+        self._nested = outer
         if grows is not None and max(map(abs, grows)) <= _GROWTH:
-            low, high = low + min(grows[0], 0) * LARGE, high + max(grows[1], 0) * LARGE
+            low, high = low + min(grows[0], 0) * times, high + max(grows[1], 0) * times
         else:
             end = self.of(last)
             low, high = min(low, end[0]), max(high, end[1])
@@ -108,7 +113,10 @@ class Bounds:
         return low, high
 
     def _increment(self, value: ir.Operand, param: ir.Var) -> Interval | None:
-        """Bounds of value - param where value is param plus something of which bounds are known."""
+        """Bounds of value - param where value is param plus something of which bounds are known.
+
+        What is added in a nested loop counts once: its iterations are among those of `_ALL` loops.
+        """
         if value == param:
             return 0, 0
         if not isinstance(value, ir.Var) or value not in self._defs:
@@ -118,6 +126,14 @@ class Bounds:
             position = stmt.outs.index(value)
             sides = [self._increment(b.yields[position], param) for b in (stmt.then, stmt.orelse)]
             return None if None in sides else _union([s for s in sides if s is not None])
+        if isinstance(stmt, (ir.For, ir.While)) and value in stmt.outs:
+            position = stmt.outs.index(value)
+            before = self._increment(stmt.inits[position], param)
+            inside = self._increment(stmt.body.yields[position], stmt.params[position])
+            self._nested = True
+            if before is None or inside is None:
+                return None
+            return before[0] + min(inside[0], 0), before[1] + max(inside[1], 0)
         if isinstance(stmt, ir.Prim) and stmt.fn in (operator.add, operator.sub):
             left, right = stmt.args
             for base, other in ((left, right), (right, left)):
