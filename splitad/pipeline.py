@@ -1,7 +1,8 @@
 """From a function to the text of its pair: the ordered list of passes, and what each is for.
 
 This is the only file that knows the order.  With SPLITAD_CHECK=1 the IR is verified after every pass; with
-SPLITAD_DUMP=<pass> the IR behind that pass is printed.
+SPLITAD_DUMP=<pass> the IR behind that pass is printed; with SPLITAD_WITHOUT=<name>,<name>,... what is in
+OPTIONAL is left out, which changes how fast a derivative is, and its rounding, but nothing else.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from numba import types
@@ -44,6 +45,19 @@ for _domain in ("scalar", "arrays"):  # importing a file of rules registers them
         importlib.import_module(f"splitad.rules.{_domain}")
 
 
+# What a derivative is right without: how text is made smaller, what the tape holds, how adjoint loops run.
+OPTIONAL = (
+    *simplify.PASSES, "undo", "snapshots", "references", "recomputation", "adjoint_loops",
+)  # fmt: skip
+
+
+def _left_out() -> tuple[str, ...]:
+    names = {name for name in os.environ.get("SPLITAD_WITHOUT", "").split(",") if name}
+    if names - set(OPTIONAL):
+        raise ValueError(f"SPLITAD_WITHOUT names {', '.join(sorted(names - set(OPTIONAL)))}")
+    return tuple(sorted(names))
+
+
 @dataclass(frozen=True)
 class Options:
     """What a pair is compiled with; fastmath to nogil are the function's own njit options."""
@@ -61,6 +75,7 @@ class Options:
     kernel: int | None = (
         None  # of a CUDA kernel: the dimensions of its launch that are larger than 1
     )
+    without: tuple[str, ...] = field(default_factory=_left_out)  # of OPTIONAL
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +135,12 @@ def _build(
     fn = _check(
         "simplify",
         simplify.run(
-            fn, options.error_model, options.boundscheck, options.strong_zero, options.args_alias
+            fn,
+            options.error_model,
+            options.boundscheck,
+            options.strong_zero,
+            options.args_alias,
+            options.without,
         ),
     )
     if options.kernel is not None:
@@ -133,7 +153,7 @@ def _build(
     # where an array is loaded deeper than it is stored: the value that each store overwrites
     active = _activity(fn, wanted, options)
     undo: frozenset[ir.Var] = frozenset()
-    if options.kernel is None:
+    if options.kernel is None and "undo" not in options.without:
         undo = undo_arrays(active.memory.scopes, active.memory, active)
     fn, old = undo_pass.run(fn, undo)
     _check("undo", fn)
@@ -165,6 +185,7 @@ def _build(
         frozenset(old.values()),
         not options.inner,
         kernel,
+        options.without,
     )
     noted = tuple(
         leaf.var
@@ -198,6 +219,7 @@ def _build(
         callees,
         options.vector_math,
         kernel,
+        "adjoint_loops" not in options.without,
     )
     names: dict[str, object] = {}
     if kernel is not None:

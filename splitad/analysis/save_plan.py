@@ -79,6 +79,7 @@ class _Finder:
     undo: frozenset[ir.Var]
     keeps: bool  # whether arrays can be kept by reference
     kernel: Kernel | None
+    without: tuple[str, ...]
 
     def copy_for_load(self, load: ir.Load, scope: Scope) -> Copy | None:
         """The copy that lets a load in `scope` be repeated; None where it should be taped instead."""
@@ -89,6 +90,8 @@ class _Finder:
         if array in self.undo:
             if loaded_last(array, load, scope, self.memory, self.where):
                 return Copy(array, None, by_reference=False, undo=True)
+            return None
+        if "snapshots" in self.without:
             return None
         loop = self._read_only_around(array, scope)
         if loop is None:
@@ -125,7 +128,7 @@ class _Finder:
         return best
 
     def _by_reference(self, array: ir.Var, after: ir.Stmt | None) -> bool:
-        if not self.keeps:
+        if not self.keeps or "references" in self.without:
             return False
         if self.where.of[array] is not self.where.root:
             return False
@@ -165,10 +168,12 @@ def save_plan(
     old: frozenset[ir.Var] = frozenset(),
     keeps: bool = True,
     kernel: Kernel | None = None,
+    without: tuple[str, ...] = (),
 ) -> Plan:
     """stable: argument arrays that the caller promises to leave as they are (and f does not write).
-    undo: arrays with an undo log.  old: the values that their stores overwrite."""
-    finder = _Finder(fn, where, memory, stable, undo, keeps, kernel)
+    undo: arrays with an undo log.  old: the values that their stores overwrite.
+    without: of snapshots, references and recomputation, what is not to be used."""
+    finder = _Finder(fn, where, memory, stable, undo, keeps, kernel, without)
     free = kernel.free if kernel is not None else frozenset()
     reload: dict[ir.Var, Copy | None] = {}
 
@@ -177,6 +182,8 @@ def save_plan(
         if var in old:
             return None
         stmt = where.definition[var]
+        if isinstance(stmt, (ir.Prim, ir.Cast)) and "recomputation" in without:
+            return None
         if isinstance(stmt, ir.Prim):
             rule = registry.scalar_rule(stmt.fn)
             if rule is None:

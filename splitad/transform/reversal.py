@@ -35,7 +35,7 @@ class Reversal:
             pair
             for scope in facts.where.all
             for pair in accumulations(scope.block, facts.active.memory, uses)
-            if facts.active(pair[1].array)
+            if facts.adjoint_loops and facts.active(pair[1].array)
         ]
         return Reversal(
             facts,

@@ -68,7 +68,9 @@ def _for(r: Reversal, loop: ir.For, scope: Scope) -> None:
     carried = Carried.start(loop, r.cotangents)
     text.write_trips(w)
     r.tape.enter_for(text, body)
-    plan = loop_plan(loop, r.facts.active.memory, r.facts.active, r.accumulated, r.uses)
+    plan = LoopPlan()
+    if r.facts.adjoint_loops:
+        plan = loop_plan(loop, r.facts.active.memory, r.facts.active, r.accumulated, r.uses)
     if any(r.tape.is_undone(stmt) for stmt in loop.body.stmts):
         plan = replace(plan, ascending=False)  # in the order of an undo log, last first
     if r.facts.kernel is not None:  # a thread's own loop does not vectorise

@@ -14,6 +14,8 @@ Every pass gives the same results, bit for bit, the same exceptions and the same
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from splitad.ir import nodes as ir
 from splitad.transform import (
     dce,
@@ -28,6 +30,8 @@ from splitad.transform import (
 
 _ROUNDS = 8  # each round of induction reaches one loop further out
 
+Pass = Callable[[ir.Function], ir.Function]
+
 
 def run(
     fn: ir.Function,
@@ -35,24 +39,44 @@ def run(
     boundscheck: bool = False,
     strong_zero: bool = True,
     args_alias: bool = True,
+    without: tuple[str, ...] = (),
 ) -> ir.Function:
     """fn with all of the above done until nothing changes.
 
     error_model, boundscheck: the user's njit options, which say what may raise.
     strong_zero: whether a zero cotangent times an infinite partial is zero.
     args_alias: whether the arguments may overlap each other.
+    without: passes to leave out.
     """
+    if boundscheck:  # the index of a view is checked against the view
+        without = (*without, "forward_views")
+    steps = _passes(error_model, boundscheck, strong_zero, args_alias)
     for _ in range(_ROUNDS):
         before = fn
-        fn = fold.run(fn)
-        if not boundscheck:  # the index of a view is checked against the view
-            fn = forward_views.run(fn)
-        fn = index_signs.run(fn)
-        fn = value_numbering.run(fn, args_alias)
-        fn = invariant.run(fn, error_model, boundscheck, strong_zero, args_alias)
-        fn = guards.run(fn, error_model, boundscheck)
-        fn = induction.run(fn)
-        fn = dce.run(fn, error_model, boundscheck)
+        for name, step in steps.items():
+            if name not in without:
+                fn = step(fn)
         if fn == before:
             break
     return fn
+
+
+def _passes(
+    error_model: str, boundscheck: bool, strong_zero: bool, args_alias: bool
+) -> dict[str, Pass]:
+    """In their order."""
+    return {
+        "fold": fold.run,
+        "forward_views": forward_views.run,
+        "index_signs": index_signs.run,
+        "value_numbering": lambda fn: value_numbering.run(fn, args_alias),
+        "invariant": lambda fn: invariant.run(
+            fn, error_model, boundscheck, strong_zero, args_alias
+        ),
+        "guards": lambda fn: guards.run(fn, error_model, boundscheck),
+        "induction": induction.run,
+        "dce": lambda fn: dce.run(fn, error_model, boundscheck),
+    }
+
+
+PASSES = tuple(_passes("python", False, True, True))

@@ -15,6 +15,7 @@ from typing import Any
 
 import numba
 import numpy as np
+import pytest
 from numba.typed import List
 
 import splitad as ad
@@ -62,10 +63,11 @@ def check_file(path: Path, quick: bool = False) -> Outcome:
     quick: its generated text is run in plain Python first, and compiled only where that is impossible or
     finds something; Python's arithmetic is not quite Numba's, so only what compiled code does counts.
     """
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
         warnings.simplefilter("ignore")
         try:
             module = load(path)
+            patch.setenv("SPLITAD_WITHOUT", ",".join(getattr(module, "WITHOUT", ())))
             points = _points(module)
             plain = numba.njit(module.f, **getattr(module, "JIT", {}))
             if quick and not single_precision(points):

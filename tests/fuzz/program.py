@@ -4,6 +4,7 @@ f                 the function
 make_args(seed)   arguments, of the same types for every seed
 CONST             the positions that are Const
 SPLIT, JIT        options of ad.split and of njit
+WITHOUT           what splitad is to leave out of what makes derivatives fast (pipeline.OPTIONAL)
 EXTRA             what else is checked: "driver", a call from compiled code; "gradient", ad.value_and_grad
 """
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 import random
 import re
 
+from splitad.pipeline import OPTIONAL
 from tests.fuzz.blocks import statements
 from tests.fuzz.scope import Name, Scope
 from tests.fuzz.statements import result
@@ -64,6 +66,7 @@ def program(seed: int) -> str:
             f"SPLIT = {split!r}",
             f"JIT = {jit!r}",
             f"EXTRA = {extra!r}",
+            f"WITHOUT = {_without(rng)!r}",
             "",
         ]
     )
@@ -79,6 +82,14 @@ def _options(s: Scope, count: int, overlap: bool) -> tuple[dict, dict, str]:
     jit = s.pick([{}] * 12 + [{"error_model": "numpy"}, {"boundscheck": True}, {"fastmath": True}])
     extra = s.pick(["", "driver"] + ["gradient"] * (2 if s.result == "f" else 0))
     return split, jit, extra
+
+
+def _without(rng: random.Random) -> tuple[str, ...]:
+    """Nothing, one thing, some or all."""
+    each = rng.choice([0.0, 0.0, 0.0, 0.0, 0.0, 0.5, 1.0])
+    if each == 0.0 and rng.random() < 0.5:
+        return (rng.choice(OPTIONAL),)
+    return tuple(name for name in OPTIONAL if rng.random() < each)
 
 
 def _arguments(s: Scope) -> tuple[list[str], list[str], tuple[int, ...], list[str], bool]:
