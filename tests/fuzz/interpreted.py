@@ -53,7 +53,7 @@ class Interpreted:
         )
         types_ = tuple(numba.typeof(arg) for arg in args)
         pair = CompiledPair(Request(plain, kinds, None, self.options), types_)
-        text = pair.text
+        self.text = text = pair.text
         scope = {name: _in_python(name, value) for name, value in text.names.items()}
         parts = [text.forward, text.pullback, text.zero]
         for _, inner in pair.inner.values():
