@@ -42,8 +42,10 @@ from splitad.rules import ops, registry
 from splitad.runtime.content import MOST_BYTES, Content, Unknown, dump, restore
 from splitad.runtime.linking import NO_WRAPPERS
 from splitad.runtime.overlapping import may_refuse
+from splitad.runtime.pullback_zeros import PlainZeros
 from splitad.runtime.stored import Keeper, keeping_jit, key_of
 from splitad.transform.lists import is_written
+from splitad.transform.zero import plain
 
 # Sums of cotangents may be reassociated; infinities and NaN keep their meaning.
 PULLBACK_FASTMATH = {"reassoc", "contract", "nsz", "arcp"}
@@ -141,7 +143,13 @@ class CompiledPair:
             refuses = may_refuse(getattr(module, f"{name}__forward"))
             result = text.facts.fn.result_type
             self._summary = Summary(
-                name, result, self._written(), parameters, refuses, self._text_digest()
+                name,
+                result,
+                self._written(),
+                parameters,
+                refuses,
+                self._text_digest(),
+                plain(text.facts),
             )
             if self.content is not None:
                 self._summary.save(self.content)
@@ -302,6 +310,7 @@ class Summary:
     parameters: dict[str, str]  # of the generated functions
     may_refuse: bool  # whether the forward may find that arguments overlap
     text: str  # a digest of the generated code
+    plain: tuple[int, ...] | None  # see transform/zero.py
 
     @staticmethod
     def load(content: str) -> Summary | None:
@@ -381,6 +390,17 @@ class PairResolver:
 
     def zero_dispatcher(self, spec_key: str) -> Any:
         return self.compiled[spec_key].zero
+
+    def plain_zeros(self, spec_key: str) -> PlainZeros | None:
+        pair = self.compiled[spec_key]
+        if pair.summary.plain is None:
+            return None
+        shadowed = [
+            type
+            for type, activity in zip(pair.argtypes, pair.activities, strict=True)
+            if activity is act.Activity.Duplicated
+        ]
+        return PlainZeros(shadowed, pair.summary.plain)
 
     def content(self, spec_key: str) -> str | None:
         return self.compiled[spec_key].content

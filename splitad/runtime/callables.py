@@ -201,9 +201,12 @@ class Pullback:
 
     def make_zero(self) -> Any:
         """A tuple of zero shadows, one per Duplicated argument, right for entering the pullback."""
+        spec, refs = self._spec, self._refs
+        if spec.plain_zeros is not None and refs:  # () where arguments overlap
+            return spec.plain_zeros(refs[1])
         if self._tape[overlapping.KEPT]:
-            return self._spec.make_zero_overlapping(self._tape)
-        return self._spec.zero(self._tape, self._refs)
+            return spec.make_zero_overlapping(self._tape)
+        return spec.zero(self._tape, refs)
 
     @property
     def tape_nbytes(self) -> int:
@@ -467,9 +470,7 @@ class PullbackAttributes(AttributeTemplate):
 
     @bound_function("splitad pullback.make_zero")
     def resolve_make_zero(self, pullback: PullbackType, args: Any, kws: Any) -> Any:
-        zero = types.Dispatcher(pullback.spec.zero)
-        called = zero.get_call_type(self.context, (TAPE, pullback.spec.refs_type), {})
-        return Signature(called.return_type, (), pullback)
+        return Signature(pullback.spec.zeros_type, (), pullback)
 
 
 @lower_builtin("splitad pullback.make_zero", PullbackType)
@@ -477,8 +478,12 @@ def _call_make_zero(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     spec = sig.args[0].spec
     pullback = cgutils.create_struct_proxy(sig.args[0])(context, builder, args[0])
     tape = without_owner_value(context, builder, pullback.tape)
-    values = [tape, pullback.refs]
-    usual = partial(_call, context, builder, spec, "zero", (TAPE, spec.refs_type), values)
+    if spec.plain_zeros is not None:
+        held = builder.extract_value(pullback.refs, 1)
+        usual = partial(spec.plain_zeros.emit, context, builder, held)
+    else:
+        values = [tape, pullback.refs]
+        usual = partial(_call, context, builder, spec, "zero", (TAPE, spec.refs_type), values)
     if spec.forward_overlapping is None:
         return usual()
     need(context, ready_late_zero, spec)

@@ -9,6 +9,7 @@ A `Resolver` compiles the functions of a pair; it has
     forward_dispatcher(argtypes) -> (dispatcher, spec_key)   forward_impl(tape, *args) -> (result, refs)
     reverse_dispatcher(spec_key) -> dispatcher               reverse_impl(tape, refs, result_bar, *shadows)
     zero_dispatcher(spec_key) -> dispatcher                  zero_impl(tape, refs) -> tuple of zero shadows
+    plain_zeros(spec_key) -> PlainZeros | None               what does the same where that suffices
     content(spec_key) -> str | None                          what they are, in any process; or None
 
 argtypes has no literals; defaults and keywords are folded in, *args are one tuple.  spec_key is a string, the
@@ -37,6 +38,7 @@ from splitad.runtime.addresses import give_name
 from splitad.runtime.content import Unknown, name_of, named, number_of
 from splitad.runtime.late import Late
 from splitad.runtime.linking import compiled
+from splitad.runtime.pullback_zeros import PlainZeros
 from splitad.runtime.result_bar import bar_caster, cotangent_type
 from splitad.runtime.stored import name_boxes
 from splitad.tape.ops import TAPE
@@ -51,6 +53,7 @@ class Resolver(Protocol):
     def forward_dispatcher(self, argtypes: tuple[types.Type, ...]) -> tuple[Any, str]: ...
     def reverse_dispatcher(self, spec_key: str) -> Any: ...
     def zero_dispatcher(self, spec_key: str) -> Any: ...
+    def plain_zeros(self, spec_key: str) -> PlainZeros | None: ...
     def content(self, spec_key: str) -> str | None: ...
 
 
@@ -122,6 +125,18 @@ class Specialisation:
         """The dispatcher of zero_impl."""
         return self.pair.resolver.zero_dispatcher(self.key)
 
+    @cached_property
+    def plain_zeros(self) -> PlainZeros | None:
+        """What makes the zeros instead of zero_impl; None where that is needed."""
+        return self.pair.resolver.plain_zeros(self.key)
+
+    @property
+    def zeros_type(self) -> types.Type:
+        """The type of the tuple of zero shadows."""
+        if self.plain_zeros is not None:
+            return self.plain_zeros.type
+        return compiled(self.zero, (TAPE, self.refs_type)).signature.return_type
+
     # ---- arguments that overlap: see overlapping.py
 
     @cached_property
@@ -140,8 +155,7 @@ class Specialisation:
 
     @cached_property
     def zero_overlapping(self) -> Late:
-        zero = compiled(self.zero, (TAPE, self.refs_type))
-        return overlapping.zero_function(self, zero.signature.return_type)
+        return overlapping.zero_function(self, self.zeros_type)
 
     def reverse_overlapping(self, given: tuple[types.Type, ...], cotangents: types.Type) -> Late:
         """given: the types of result_bar and the shadows."""

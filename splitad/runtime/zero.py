@@ -45,7 +45,7 @@ def make_zero(x: Any) -> Any:
         return device_zeros[0](x)
     arrays: list[np.ndarray] = []
     if _is_plain(x, arrays):
-        return _plain_zero(x, _shadows(arrays))
+        return _plain_zero(x, shadows_of(arrays))
     return _compiled()(x)
 
 
@@ -73,7 +73,7 @@ def _plain_zero(x: Any, shadows: dict[int, np.ndarray]) -> Any:
     return x
 
 
-def _shadows(arrays: list[np.ndarray]) -> dict[int, np.ndarray]:
+def shadows_of(arrays: list[np.ndarray]) -> dict[int, np.ndarray]:
     """The shadow of each array, by id."""
     if len(arrays) == 1:
         return {id(arrays[0]): _zeros(arrays[0])}

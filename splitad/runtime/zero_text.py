@@ -7,19 +7,18 @@ For (State(u, v), u), that is a tuple of a struct with two arrays and one of the
         v0 = x[0]                                       first pass: what memory the arrays span
         if find(seen, counters, identity(v0)) < 0:      (a struct is looked at once)
             enter(seen, counters, identity(v0), 0)
-            v1 = v0.u; scan(table, counters, extent(v1))
+            v1 = v0.u; note(table, counters, v1)
             ...
-        if counters[2] > 0: group(table, counters[0])
-        counters[0] = counters[1] = 0
+        group(table, counters)
         v4 = x[0]                                       second pass, in the same order: build
         row = find(seen, counters, identity(v4))
         if row >= 0:
             v5 = again(v4, seen[row, 1])
         else:
             v5 = new_like(v4); enter(seen, counters, identity(v4), identity(v5))
-            v6 = v4.u; v5.u = shadow_array(v6, *next_place(table, counters, data_address(v6)))
+            v6 = v4.u; v5.u = shadow_array(table, counters, v6)
             ...
-        for k in range(counters[0]): drop_block(table[k, 5])
+        drop_groups(table, counters)
         return (v5, v9)
 
 With at most one array nothing can share its memory, so there is no first pass then.
@@ -36,26 +35,20 @@ from numba import types
 from numba.np.numpy_support import as_dtype
 from numba.typed.listobject import new_list
 
-from splitad.runtime.extents import (
-    COLUMNS,
-    MEMORY,
-    data_address,
-    drop_block,
-    extent,
-    group,
-    shadow_array,
-    zeros_like,
-)
+from splitad.runtime.extents import COLUMNS
+from splitad.runtime.plain_zero import is_plain, plain_zeros
 from splitad.runtime.zero_parts import (
-    OVERLAP,
     again,
     copy_discrete,
+    drop_groups,
     enter,
     find,
+    group,
     identity,
     new_like,
-    next_place,
-    scan,
+    note,
+    shadow_array,
+    zeros_like,
 )
 from splitad.tape.arrays import zero_array
 
@@ -65,8 +58,8 @@ _REFERENCES = _LISTS + _STRUCTS
 _SCOPE: dict[str, Any] = {
     f.__name__: f
     for f in (
-        again, copy_discrete, data_address, drop_block, enter, extent, find, group, identity,
-        new_like, new_list, next_place, scan, shadow_array, zeros_like,
+        again, copy_discrete, drop_groups, enter, find, group, identity, new_like, new_list, note,
+        shadow_array, zeros_like,
     )
 } | {"np": np, "words": zero_array}  # fmt: skip
 
@@ -76,6 +69,8 @@ def zero_function(x: types.Type, reads: bool = True) -> Callable[[Any], Any]:
 
     reads: whether it may read the arrays' elements, to copy integers; else these are zeros.
     """
+    if is_plain(x):
+        return lambda x: plain_zeros(x, True)
     text = _Text(reads)
     with text.block("def impl(x):"):
         counts = _static_count(x)
@@ -88,13 +83,10 @@ def zero_function(x: types.Type, reads: bool = True) -> Callable[[Any], Any]:
             text.line("counters = words((3,), np.int64)")
         if text.shares:
             text.scan("x", x)
-            with text.block(f"if counters[{OVERLAP}] > 0:"):
-                text.line("group(table, counters[0])")
-            text.line("counters[0] = counters[1] = 0")
+            text.line("group(table, counters)")
         result = text.build("x", x)
         if text.shares:
-            with text.block("for k in range(counters[0]):"):
-                text.line(f"drop_block(table[k, {MEMORY}])")
+            text.line("drop_groups(table, counters)")
         text.line(f"return {result}")
     scope = _SCOPE | text.constants
     exec("\n".join(text.lines), scope)
@@ -192,7 +184,7 @@ class _Text:
 
     def scan(self, expr: str, x: types.Type) -> None:
         if isinstance(x, types.Array):
-            self.line(f"scan(table, counters, extent({expr}))")
+            self.line(f"note(table, counters, {expr})")
         elif isinstance(x, types.BaseTuple):
             self.scan_parts(expr, x)
         elif isinstance(x, _REFERENCES):
@@ -229,8 +221,7 @@ class _Text:
 
     def build_array(self, expr: str, x: types.Array) -> str:
         if self.shares:
-            where = self.name(f"next_place(table, counters, data_address({expr}))")
-            shadow = self.name(f"shadow_array({expr}, {where}[0], {where}[1])")
+            shadow = self.name(f"shadow_array(table, counters, {expr})")
         else:
             shadow = self.name(f"zeros_like({expr})")
         if self.reads and not isinstance(x.dtype, (types.Float, types.Complex)):

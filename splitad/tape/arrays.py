@@ -5,6 +5,7 @@
     last_array(address, cur, dtype, ndim)  the array that ends at offset cur, over the tape's memory
     empty_array(shape, dtype), zero_array(shape, dtype)    as np.empty and np.zeros, for a tuple of sizes
     copy_array(a)                          as a.copy(), of a C-contiguous array
+    contiguous_copy(a)                     a C-contiguous copy of any array
 
 Intrinsics, not compiled functions: they are used for every type of array, and cost no compilation each.
 """
@@ -113,12 +114,16 @@ def _new(context: Any, builder: Any, array_type: Any, sizes: list[Any], zeroed: 
         builder.ptrtoint(made, _i64), _i64(len(sizes)), _i64(itemsize), on_stack(builder, sizes),
         _i64(int(zeroed)),
     ]  # fmt: skip
-    wrong = builder.call(fn, args)
+    raise_wrong(context, builder, builder.call(fn, args))
+    return builder.load(made)
+
+
+def raise_wrong(context: Any, builder: Any, wrong: Any) -> None:
+    """Raise what splitad_array_new says is wrong; nothing where it says 0."""
     with builder.if_then(builder.icmp_signed("!=", wrong, _i64(0)), likely=False):
         for code, (error, text) in _ERRORS.items():
             with builder.if_then(builder.icmp_signed("==", wrong, _i64(code))):
                 context.call_conv.return_user_exc(builder, error, (text,))
-    return builder.load(made)
 
 
 @intrinsic  # type: ignore[misc]
@@ -157,6 +162,23 @@ def copy_array(typingctx: Any, a: Any) -> Any:
         made = context.make_array(result)(context, builder, value)
         nbytes = builder.mul(array.nitems, array.itemsize)
         cgutils.raw_memcpy(builder, made.data, array.data, nbytes, 1)
+        return value
+
+    return result(a), codegen
+
+
+@intrinsic  # type: ignore[misc]
+def contiguous_copy(typingctx: Any, a: Any) -> Any:
+    """``np.ascontiguousarray(a.copy())``"""
+    result = a.copy(layout="C", readonly=False)
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        array = context.make_array(a)(context, builder, args[0])
+        sizes = cgutils.unpack_tuple(builder, array.shape) if a.ndim else []
+        value = _new(context, builder, result, sizes, zeroed=False)
+        made = context.make_array(result)(context, builder, value)
+        data = builder.bitcast(made.data, cgutils.voidptr_t)
+        _transfer(context, builder, a, args[0], data, to_flat=True)
         return value
 
     return result(a), codegen

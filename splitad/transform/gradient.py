@@ -4,15 +4,15 @@ For grad(f, wrt=("u", "nu")) of f(u, nu, s), which writes u and assigns the fiel
 
     def gradient(u, nu, s):
         value_, pullback_ = forward_(u, nu, s)
-        shadows_ = make_zero_((u,))
+        shadows_ = plain_zeros_((u,), True)
         bars_ = pullback_(1.0, shadows_[0])
         return (shadows_[0], bars_[0],)
 
     def save(u, nu, s):
-        return ((u, deep_copy_(u)), (s, s.t),)
+        return ((u, contiguous_copy_(u)), (s, s.t),)
 
     def restore(saved_, u, nu, s):
-        put_back_(saved_[0][0], saved_[0][1])
+        copy_elements_(saved_[0][0], saved_[0][1])
         saved_[1][0].t = saved_[1][1]
 
 Names of its own end with more underscores than any argument's name.
@@ -26,9 +26,13 @@ from numba import types
 
 from splitad.codegen.writer import Writer
 from splitad.ir.activities import Activity, is_real_or_complex
+from splitad.ir.types import struct_fields
 from splitad.runtime.lists import deep_copy
+from splitad.runtime.plain_zero import is_plain, plain_zeros
 from splitad.runtime.state import put_back
 from splitad.runtime.zero import make_zero
+from splitad.tape.arrays import contiguous_copy
+from splitad.tape.ops import copy_elements
 
 Path = tuple[int | str, ...]
 
@@ -55,42 +59,49 @@ def run(
     end = "_"
     while any(name.endswith(end) for name in args):
         end += "_"
-    w = Writer(
-        {
-            "forward" + end: forward,
-            "make_zero" + end: make_zero,
-            "put_back" + end: put_back,
-            "deep_copy" + end: deep_copy,
-        }
-    )
+    w = Writer({"forward" + end: forward})
     listed = ", ".join(args)
     with w.indented(f"def gradient({listed}):"):
         w.line(f"value{end}, pullback{end} = forward{end}({listed})")
         if not returns:
             w.line("raise AssertionError  # not reached")
         else:
-            duplicated = [
-                a for a, on in zip(args, activities, strict=True) if on is Activity.Duplicated
-            ]
+            duplicated = {
+                name: type
+                for name, type, on in zip(args, argtypes, activities, strict=True)
+                if on is Activity.Duplicated
+            }
             shadows = [f"shadows{end}[{k}]" for k in range(len(duplicated))]
             if duplicated:
-                zero = f"make_zero{end}"
-                each = "".join(f"{zero}({name}), " for name in duplicated)
-                together = f"{zero}(({', '.join(duplicated)},))"
-                if apart and written and len(duplicated) > 1:
-                    with w.indented(f"if pullback{end}.args_overlap:"):
-                        w.line(f"shadows{end} = {together}")
-                    with w.indented("else:"):
-                        w.line(f"shadows{end} = ({each})")
-                else:
-                    w.line(f"shadows{end} = {f'({each})' if apart else together}")
+                unsure = apart and bool(written) and len(duplicated) > 1
+                together = f"pullback{end}.args_overlap" if unsure else str(not apart)
+                _zeros(w, duplicated, end, together)
             w.line(f"bars{end} = pullback{end}({', '.join(['1.0', *shadows])})")
             found = _cotangents(w, argtypes, activities, f"bars{end}", shadows)
             gradients = [found[k] for k in gradient_of]
             w.line("return " + shape.format(value="value" + end, gradients=gradients))
     if written and restore:
-        _restoring(w, written, args, end)
+        _restoring(w, written, args, argtypes, end)
     return w.text(), w.names
+
+
+def _zeros(w: Writer, duplicated: dict[str, types.Type], end: str, together: str) -> None:
+    """Shadows for these arguments.  together: whether what they share is shared by the shadows."""
+    of_all = f"({', '.join(duplicated)},)"
+    if all(isinstance(t, types.Array) and is_plain(t) for t in duplicated.values()):
+        w.use("plain_zeros" + end, plain_zeros)
+        w.line(f"shadows{end} = plain_zeros{end}({of_all}, {together})")
+        return
+    zero = w.use("make_zero" + end, make_zero)
+    each = "".join(f"{zero}({name}), " for name in duplicated)
+    shared, apart = f"shadows{end} = {zero}({of_all})", f"shadows{end} = ({each})"
+    if together in ("True", "False"):
+        w.line(shared if together == "True" else apart)
+        return
+    with w.indented(f"if {together}:"):
+        w.line(shared)
+    with w.indented("else:"):
+        w.line(apart)
 
 
 def _cotangents(
@@ -136,28 +147,52 @@ def _merged(w: Writer, type: types.Type, shadow: str, bar: str) -> str:
 
 
 def _restoring(
-    w: Writer, written: Sequence[tuple[Path, bool]], args: Sequence[str], end: str
+    w: Writer,
+    written: Sequence[tuple[Path, bool]],
+    args: Sequence[str],
+    argtypes: Sequence[types.Type],
+    end: str,
 ) -> None:
     listed, saved = ", ".join(args), "saved" + end
+    arrays = [isinstance(_type_at(argtypes, path), types.Array) for path, _ in written]
+
+    def use(function: object, name: str) -> str:
+        return w.use(name + end, function)
+
     w.line("")
     with w.indented(f"def save({listed}):"):
         pairs = []
-        for path, assigned in written:
+        for (path, assigned), is_array in zip(written, arrays, strict=True):
             leaf = _reach(path, args)
-            kept = (
-                f"{_reach(path[:-1], args)}, {leaf}"
-                if assigned
-                else f"{leaf}, deep_copy{end}({leaf})"
-            )
+            if assigned:
+                kept = f"{_reach(path[:-1], args)}, {leaf}"
+            elif is_array:
+                kept = f"{leaf}, {use(contiguous_copy, 'contiguous_copy')}({leaf})"
+            else:
+                kept = f"{leaf}, {use(deep_copy, 'deep_copy')}({leaf})"
             pairs.append(f"({kept}), ")
         w.line(f"return ({''.join(pairs)})")
     w.line("")
     with w.indented(f"def restore({saved}, {listed}):"):
         for k, (path, assigned) in enumerate(written):
             kept, value = f"{saved}[{k}][0]", f"{saved}[{k}][1]"
-            w.line(
-                f"{kept}.{path[-1]} = {value}" if assigned else f"put_back{end}({kept}, {value})"
-            )
+            if assigned:
+                w.line(f"{kept}.{path[-1]} = {value}")
+            elif arrays[k]:
+                w.line(f"{use(copy_elements, 'copy_elements')}({kept}, {value})")
+            else:
+                w.line(f"{use(put_back, 'put_back')}({kept}, {value})")
+
+
+def _type_at(argtypes: Sequence[types.Type], path: Path) -> types.Type:
+    """The type of a leaf."""
+    first, *rest = path
+    assert isinstance(first, int)
+    found = argtypes[first]
+    for step in rest:
+        fields = struct_fields(found)
+        found = found.types[step] if fields is None else fields[str(step)]
+    return found
 
 
 def _reach(path: Path, args: Sequence[str]) -> str:

@@ -1,6 +1,8 @@
 """The zero shadows of a pullback: ``f__zero(tape, refs)``.
 
-They have the shapes and the aliasing of the arguments as f left them, which the forward noted.
+They have the shapes and the aliasing of the arguments as f left them, which the forward noted.  Where the
+arguments are arrays of floats, what the forward returns of them is enough, and the function is not called:
+`plain` says where.
 """
 
 from __future__ import annotations
@@ -16,9 +18,10 @@ from splitad.ir.types import struct_fields
 from splitad.rules.spelling import unique_number
 from splitad.runtime.lists import LISTS
 from splitad.runtime.noted import new_struct, noted_array
+from splitad.runtime.plain_zero import is_plain, plain_arrays
 from splitad.runtime.zero import zeros_as
 from splitad.tape.ops import column, load_at
-from splitad.transform import lists
+from splitad.transform import augment, lists
 from splitad.transform.facts import Facts, path_name
 from splitad.transform.operands import tuple_text
 
@@ -44,6 +47,26 @@ def run(facts: Facts, name: str, names: dict[str, object]) -> Writer:
         w.use("zeros_as", zeros_as)
         w.line(f"return zeros_as(({''.join(t + ', ' for t in texts)}))" if texts else "return ()")
     return w
+
+
+def plain(facts: Facts) -> tuple[int, ...] | None:
+    """Where the arrays of the Duplicated arguments are among those that the forward returns to be kept; None
+    where more than these are needed to make zeros, or they are not plain."""
+    fn = facts.fn
+    if facts.kernel is not None or augment.never_ends(fn.body):
+        return None
+    kept = [leaf for leaf in fn.leaves if leaf.var in facts.layout.notes]
+    found = []
+    for k, (param, activity) in enumerate(zip(fn.params, facts.activities, strict=True)):
+        if activity == "duplicated":
+            if not is_plain(param.type):
+                return None
+            own = [n for n, leaf in enumerate(kept) if leaf.path[0] == k]
+            assert len(own) == len(list(plain_arrays(param.type)))
+            if any(kept[n].exit != kept[n].var for n in own):
+                return None
+            found += own
+    return tuple(found)
 
 
 class _Zero:

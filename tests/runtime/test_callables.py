@@ -366,6 +366,8 @@ def test_star_arguments_are_one_tuple() -> None:
         def content(self, key: str) -> None:
             return None
 
+        plain_zeros = content
+
     def f(a, *rest):
         pass
 
