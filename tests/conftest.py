@@ -62,13 +62,18 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 _CACHE = pytest.StashKey[str]()
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _cheap_collections() -> Iterator[None]:
-    """Compiled functions live on, some gigabytes of them by the end.  Leak checks collect garbage often: what
-    is alive when a module is done is not looked through again."""
-    yield
+def pytest_collection_finish() -> None:
+    gc.freeze()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol() -> Iterator[None]:
+    """Compiled functions live on, some gigabytes of them by the end.  Leak checks collect garbage often, and so
+    does what compiles: what is alive when a test is done is not looked through again."""
+    result = yield
     gc.collect()
     gc.freeze()
+    return result
 
 
 @pytest.fixture

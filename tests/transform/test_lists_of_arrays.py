@@ -13,7 +13,7 @@ from numba.typed import List
 
 import splitad as ad
 from splitad.errors import UnsupportedError
-from splitad.testing import check_vjp
+from tests.pairs import check, pair
 
 
 @njit
@@ -210,15 +210,15 @@ CASES: list[tuple[Any, ...]] = [
 
 @pytest.mark.parametrize(("f", "args"), [(f, args) for f, *args in CASES])
 def test_lists_of_arrays(f: Callable[..., Any], args: list[Any]) -> None:
-    check_vjp(f, *args)
+    check(f, *args)
 
 
 def test_const_workspace() -> None:
-    check_vjp(exchanged, X, Y, 3, activities=(ad.Duplicated, ad.Const, ad.Const))
+    check(exchanged, X, Y, 3, activities=(ad.Duplicated, ad.Const, ad.Const))
 
 
 def test_complex() -> None:
-    check_vjp(from_the_last, X + 1j * Y, 0.1 + 0.2j, 3)
+    check(from_the_last, X + 1j * Y, 0.1 + 0.2j, 3)
 
 
 @jitclass([("a", float64[::1]), ("b", float64[::1])])
@@ -239,7 +239,7 @@ def field_from_a_list(s, n):
 
 
 def test_fields() -> None:
-    check_vjp(field_from_a_list, Pair(X.copy(), Y.copy()), 2)
+    check(field_from_a_list, Pair(X.copy(), Y.copy()), 2)
 
 
 # ---- what is wrong, or refused -------------------------------------------------------------------------
@@ -349,12 +349,12 @@ reflected = pytest.mark.filterwarnings("ignore::numba.NumbaPendingDeprecationWar
 def test_arguments(f: Callable[..., Any], args: list[Any]) -> None:
     made = [type(arg)([x.copy() for x in arg]) if f is not read_only and k == 0 else arg
             for k, arg in enumerate(args)]  # fmt: skip
-    check_vjp(f, *made)
+    check(f, *made)
 
 
 def test_const_argument() -> None:
     given = typed([X.copy(), Y.copy()])
-    check_vjp(in_turn, given, X, 4, activities=(ad.Const, ad.Duplicated, ad.Const))
+    check(in_turn, given, X, 4, activities=(ad.Const, ad.Duplicated, ad.Const))
 
 
 gradient = ad.value_and_grad(in_turn, wrt=("xs", "y"))
@@ -376,7 +376,7 @@ def test_gradients_of_arguments(make: Any) -> None:
 
 
 def test_arguments_from_njit() -> None:
-    forward = ad.split(in_turn)
+    forward = pair(in_turn)
 
     @njit
     def caller(x, y):
@@ -401,14 +401,14 @@ def test_arguments_from_njit() -> None:
 )
 def test_overlapping_arguments(make: Callable[[], Any]) -> None:
     xs, y = make()
-    check_vjp(in_turn, xs, y, 2)
+    check(in_turn, xs, y, 2)
 
 
 def test_overlapping_views() -> None:
     z = np.linspace(0.2, 0.8, 5)
     xs = typed([z[:3], z[1:4]])
-    check_vjp(in_turn, xs, z[2:], 2)
-    forward = ad.split(in_turn)
+    check(in_turn, xs, z[2:], 2)
+    forward = pair(in_turn)
     _, pullback = forward(xs, z[2:], 2)
     bars, y_bar = pullback.make_zero()
     assert np.shares_memory(bars[0], bars[1])
@@ -440,11 +440,11 @@ def test_overlapping_arguments_refused() -> None:
             (ad.Const, ad.Duplicated, ad.Const),
             "both to be Duplicated",
         ),
-        (in_turn_32, (typed([y.view(np.float64), X]), y), None, "elements are of different types"),
-        (grows, (typed([X, Y]), X, 0.3), None, "while the list is given other arrays"),
-        (exchanges, (xs, xs), None, "are the same list, and it is changed: pass it once"),
+        (in_turn_32, (typed([y.view(np.float64), X]), y), (), "elements are of different types"),
+        (grows, (typed([X, Y]), X, 0.3), (), "while the list is given other arrays"),
+        (exchanges, (xs, xs), (), "are the same list, and it is changed: pass it once"),
     ):
-        forward = ad.split(f, *kinds) if kinds else ad.split(f)
+        forward = pair(f, *kinds)
         with pytest.raises(ad.AliasingError, match=message):
             forward(*args)
 
@@ -458,8 +458,8 @@ def of_numbers(l, x, y):
 def test_a_list_of_numbers_beside_overlapping_arrays() -> None:
     """The pullback is that of the other pair, and holds the list."""
     x = X.copy()
-    check_vjp(of_numbers, typed([1.5, 2.0]), x, x)
-    forward = ad.split(of_numbers)
+    check(of_numbers, typed([1.5, 2.0]), x, x)
+    forward = pair(of_numbers)
 
     @njit
     def both(l, x):
@@ -569,25 +569,25 @@ def some(*arrays: Any) -> Any:
     ],
 )
 def test_other_arrays_at_exit(f: Callable[..., Any], make: Callable[[], Any]) -> None:
-    check_vjp(f, *make())
+    check(f, *make())
 
 
 @reflected
 def test_a_list_that_is_not_typed() -> None:
-    check_vjp(shifts, [X.copy(), Y.copy(), X * Y], X.copy())
+    check(shifts, [X.copy(), Y.copy(), X * Y], X.copy())
 
 
 def test_a_const_list_that_is_changed() -> None:
     kinds = (ad.Const, ad.Duplicated, ad.Active)
-    check_vjp(replaced, some(X, Y), X.copy(), 0.7, activities=kinds)
-    forward = ad.split(one_of_two, ad.Duplicated, ad.Const, ad.Active)
+    check(replaced, some(X, Y), X.copy(), 0.7, activities=kinds)
+    forward = pair(one_of_two, ad.Duplicated, ad.Const, ad.Active)
     with pytest.raises(UnsupportedError, match="'y', which is Const, is put into a list"):
         forward(some(X, Y), X.copy(), 1.0)
 
 
 def test_the_shadow_has_the_structure_of_the_exit_and_then_of_the_entry() -> None:
     xs, y = some(X, Y), X.copy()
-    _, pullback = ad.split(grows)(xs, y, 0.7)
+    _, pullback = pair(grows)(xs, y, 0.7)
     bars, y_bar = pullback.make_zero()
     assert len(bars) == 3
     assert np.shares_memory(bars[2], y_bar)
@@ -626,7 +626,7 @@ def test_gradients_put_the_list_back() -> None:
 def test_wrong_shadows_of_arguments() -> None:
     xs = typed([X.copy(), Y.copy()])
     y = X.copy()
-    _, pullback = ad.split(in_turn)(xs, y, 2)
+    _, pullback = pair(in_turn)(xs, y, 2)
     bars, y_bar = pullback.make_zero()
     z = np.zeros(3)
     for given, other, message in (
