@@ -14,6 +14,7 @@ from numba import types
 
 from splitad.ir import nodes as ir
 from splitad.ir import walk
+from splitad.rules.ops import select
 
 LARGE = 2**42  # iterations, or elements along an axis
 _ALL = 2**52  # iterations of all loops
@@ -176,6 +177,8 @@ def _apply(fn: Any, args: list[Interval]) -> Interval | None:
         if fn is abs:
             return max(low, -high, 0), max(abs(low), abs(high))
         return None
+    if fn is select:
+        return _union(args[1:])
     if len(args) != 2:
         return None
     (a, b), (c, d) = args

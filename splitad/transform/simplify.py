@@ -2,6 +2,7 @@
 
     fold              copies, integer constants, decided branches
     forward_views     elements of views become elements of arrays
+    periodic          remainders that close a ring become comparisons
     index_signs       indices that cannot be negative
     value_numbering   equal values once, stored values not loaded again
     invariant         what is the same in every iteration leaves the loop
@@ -25,6 +26,7 @@ from splitad.transform import (
     index_signs,
     induction,
     invariant,
+    periodic,
     value_numbering,
 )
 
@@ -68,6 +70,7 @@ def _passes(
     return {
         "fold": fold.run,
         "forward_views": forward_views.run,
+        "periodic": periodic.run,
         "index_signs": index_signs.run,
         "value_numbering": lambda fn: value_numbering.run(fn, args_alias),
         "invariant": lambda fn: invariant.run(
