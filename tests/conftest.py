@@ -68,8 +68,8 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol() -> Iterator[None]:
-    """Compiled functions live on, some gigabytes of them by the end.  Leak checks collect garbage often, and so
-    does what compiles: what is alive when a test is done is not looked through again."""
+    """Compiled functions live on, some gigabytes of them by the end.  Leak checks collect garbage often, and
+    so does what compiles: what is alive when a test is done is not looked through again."""
     result = yield
     gc.collect()
     gc.freeze()
