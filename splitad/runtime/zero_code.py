@@ -44,7 +44,16 @@ from splitad.tape.array_code import (
     SHAPE,
     memset_of,
 )
-from splitad.tape.machine_code import Emit, c_function, compiled, external, i32, i64, void
+from splitad.tape.machine_code import (
+    Emit,
+    c_function,
+    compiled,
+    external,
+    i32,
+    i64,
+    large_pages,
+    void,
+)
 
 FEW = 32  # so many arrays are compared one by one
 ROWS, SEEN, OVERLAP = 0, 8, 16  # in counters: byte offsets
@@ -168,7 +177,9 @@ def _emit_shadow(module: ir.Module, zeros_like: ir.Function) -> None:
         made = b.call(allocate, [size, i32(64)])
         with b.if_then(e.is_zero(made)):
             b.ret(e.const(NO_MEMORY))
-        b.call(memset, [b.call(data_of, [made]), i32(0), size])
+        data = b.call(data_of, [made])
+        large_pages(module)(e, data, size)
+        b.call(memset, [data, i32(0), size])
         e.store(made, leader, 8 * MEMORY)
     memory = e.word(leader, MEMORY)
     b.atomic_rmw(

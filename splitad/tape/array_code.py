@@ -12,10 +12,10 @@ from __future__ import annotations
 from llvmlite import ir
 from numba.core.runtime import _nrt_python
 
-from splitad.tape.machine_code import Emit, c_function, compiled, external, i32, i64
+from splitad.tape.machine_code import Emit, c_function, compiled, external, i32, i64, large_pages
 
 NEGATIVE, TOO_BIG, NO_MEMORY = 1, 2, 3
-ALIGNMENT = 32  # as Numba has it
+ALIGNMENT = 64  # a line of the cache, and the widest vector
 MEMINFO, PARENT, NITEMS, ITEMSIZE, DATA, SHAPE = range(0, 48, 8)  # byte offsets in the struct
 
 
@@ -57,6 +57,7 @@ def emit_new(module: ir.Module, memset: ir.Function) -> ir.Function:
     with b.if_then(e.is_zero(meminfo)):
         b.ret(e.const(NO_MEMORY))
     data = b.call(data_of, [meminfo])
+    large_pages(module)(e, data, total)
     with b.if_then(e.not_zero(zeroed)):
         b.call(memset, [data, i32(0), total])
     words = [(meminfo, MEMINFO), (e.const(0), PARENT), (b.load(nitems), NITEMS)]

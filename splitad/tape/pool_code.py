@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-import sys
-
 from llvmlite import ir
 
-from splitad.tape.machine_code import Emit, c_function, external, i32, i64, variable, void
+from splitad.tape.machine_code import (
+    Emit,
+    c_function,
+    external,
+    i32,
+    i64,
+    large_pages,
+    variable,
+    void,
+)
 
 MAX_BLOCKS = 16
 MAX_POOLED = 256 << 20
 MIN_POOLED = 64 << 10  # smaller blocks are not worth a place
 SLACK = 4  # a pooled block may be so many times larger than what was asked for
 ALIGN = 64
-HUGE = 4 << 20  # from here on, ask Linux for large pages
 TRIES = 100
 
 # The state: so many 64-bit integers, then the addresses of the pooled blocks.
@@ -60,9 +66,7 @@ class _Emit(Emit):
         self.b.store_atomic(self.const(0), self.at(self.state(LOCK)), "release", 8)
 
 
-def _emit_acquire(
-    module: ir.Module, malloc: ir.Function, madvise: ir.Function | None
-) -> ir.Function:
+def _emit_acquire(module: ir.Module, malloc: ir.Function) -> ir.Function:
     """acquire(size) -> address of a block of at least `size` bytes, or 0."""
     e = _Emit(module, "splitad_block_acquire", i64, 1)
     b = e.b
@@ -102,11 +106,7 @@ def _emit_acquire(
     block = b.and_(b.add(raw, e.const(2 * ALIGN - 1)), e.const(-ALIGN))
     e.store(raw, block, -16)
     e.store(size, block, -8)
-    if madvise is not None:
-        with b.if_then(b.icmp_signed(">=", size, e.const(HUGE))):
-            page = b.and_(b.add(block, e.const(4095)), e.const(-4096))
-            length = b.and_(b.sub(b.add(block, size), page), e.const(-4096))
-            b.call(madvise, [page, length, i32(14)])  # MADV_HUGEPAGE; a refusal does no harm
+    large_pages(module)(e, block, size)
     e.count(LIVE_BYTES, size)
     b.ret(block)
     return e.fn
@@ -258,9 +258,7 @@ def emit(module: ir.Module, state_address: int, drop_kept_address: int) -> None:
     malloc, free = from_c("malloc", i64, [i64]), from_c("free", void, [i64])
     memcpy = from_c("memcpy", i64, [i64, i64, i64])
     drop_kept = external(module, "drop_kept", void, [i64], drop_kept_address)
-    on_linux = sys.platform == "linux" and c_function("madvise") != 0
-    madvise = from_c("madvise", i32, [i64, i64, i32]) if on_linux else None
-    acquire = _emit_acquire(module, malloc, madvise)
+    acquire = _emit_acquire(module, malloc)
     give_back = _emit_give_back(module, free)
     release = _emit_release(module, give_back)
     _emit_init(module, acquire)
