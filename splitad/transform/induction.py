@@ -10,6 +10,9 @@
 
 A carried value would have to be on the tape, one for each iteration; this is exact, since integers wrap.
 The innermost loop goes first; what it leaves behind (`add(c, m)`) is seen when the pass runs again.
+
+What is added may contain the counter, once or more (the index into a packed triangle grows by the length of
+row i): then the sum has i * (i - 1) / 2 in it.
 """
 
 from __future__ import annotations
@@ -52,6 +55,16 @@ class _Emit:
         self.stmts.append(ir.Prim(out, fn, (left, right), loc=self.loc))  # type: ignore[arg-type]
         return out
 
+    def pairs(self, n: ir.Operand, times: int) -> ir.Operand:
+        """n * (n - 1) / 2 * times; the even factor is halved, so it is exact where the product wraps."""
+        name = n.name if isinstance(n, ir.Var) else "n"
+        half = self.prim(operator.rshift, n, ir.Lit(1, _INT), name)
+        odd = self.prim(
+            operator.or_, self.prim(operator.sub, n, ir.Lit(1, _INT), name), ir.Lit(1, _INT), name
+        )
+        found = self.prim(operator.mul, half, odd, name)
+        return self.prim(operator.mul, found, ir.Lit(times, _INT), name)
+
     def cast(self, arg: ir.Operand, name: str) -> ir.Operand:
         if isinstance(arg, ir.Lit):
             return ir.Lit(int(arg.value), _INT)
@@ -89,14 +102,20 @@ class _Rewriter:
         trips = self.trips(loop, after)
         for position, terms in found:
             init, param, out = loop.inits[position], loop.params[position], loop.outs[position]
+            counted = sum(sign for sign, term in terms if term == loop.counter)
+            terms = [each for each in terms if each[1] != loop.counter]
+            terms += [(1 if counted > 0 else -1, loop.start)] * abs(counted)
             each = self.total(terms, before, param.name)
             for emit, count, var in ((top, iteration, param), (after, trips, out)):
+                first = init
+                if counted:
+                    first = emit.prim(operator.add, init, emit.pairs(count, counted), var.name)
                 # the last statement defines the variable itself, so that its name stays
-                if _is(init, 0):
+                if _is(first, 0):
                     last = ir.Prim(var, operator.mul, (count, each), loc=loop.loc)
                 else:
                     grown = emit.prim(operator.mul, count, each, var.name)
-                    last = ir.Prim(var, operator.add, (init, grown), loc=loop.loc)
+                    last = ir.Prim(var, operator.add, (first, grown), loc=loop.loc)
                 emit.stmts.append(last)
         gone = {position for position, _ in found}
         body = self.block(loop.body)
@@ -114,8 +133,8 @@ class _Rewriter:
     # ---- what a carried value grows by --------------------------------------------------------
 
     def amount(self, loop: ir.For, position: int) -> list[tuple[int, ir.Operand]] | None:
-        """What is added (1) or subtracted (-1) in an iteration; None where it is not the same in
-        each, or nothing."""
+        """What is added (1) or subtracted (-1) in an iteration, its counter perhaps among it; None where
+        it is something else that changes, or nothing."""
         param = loop.params[position]
         init = loop.inits[position]
         if param.type != _INT or not _is_int_type(init.type):
@@ -135,13 +154,33 @@ class _Rewriter:
             if stmt.fn not in (operator.add, operator.sub):
                 return None
             left, right = stmt.args
-            if stmt.fn is operator.add and left not in inside:
+            if stmt.fn is operator.add and (left not in inside or left == loop.counter):
                 left, right = right, left
-            if right in inside or not _is_int_type(right.type):
+            sign = 1 if stmt.fn is operator.add else -1
+            if right not in inside and _is_int_type(right.type):
+                terms.append((sign, right))
+            elif (found := self.with_counter(loop, right, sign, inside)) is not None:
+                terms += found
+            else:
                 return None
-            terms.append((1 if stmt.fn is operator.add else -1, right))
             value = left
         return terms or None
+
+    def with_counter(
+        self, loop: ir.For, value: ir.Operand, sign: int, inside: set[ir.Var]
+    ) -> list[tuple[int, ir.Operand]] | None:
+        """The terms of a sum of the counter of a loop and of what the loop does not change."""
+        if loop.step != ir.Lit(1, _INT) or value.type != _INT:
+            return None
+        if value == loop.counter or value not in inside:
+            return [(sign, value)]
+        stmt = self.defs[value][0] if isinstance(value, ir.Var) else None
+        if not isinstance(stmt, ir.Prim) or stmt.fn not in (operator.add, operator.sub):
+            return None
+        left, right = stmt.args
+        first = self.with_counter(loop, left, sign, inside)
+        second = self.with_counter(loop, right, sign if stmt.fn is operator.add else -sign, inside)
+        return None if first is None or second is None else first + second
 
     def total(self, terms: list[tuple[int, ir.Operand]], emit: _Emit, name: str) -> ir.Operand:
         constant = 0
@@ -180,11 +219,27 @@ class _Rewriter:
             span = emit.prim(operator.floordiv, span, ir.Lit(step, _INT), name)
         ends = [self.bounds.of(loop.start), self.bounds.of(loop.stop)]
         low, high = ends if loop.step.value > 0 else ends[::-1]  # type: ignore[union-attr]
-        if low[1] <= high[0]:
+        if low[1] <= high[0] or self.ordered(loop):
             return span
         out = emit.fresh(name, _INT)
         emit.stmts.append(ir.Prim(out, max, (span, ir.Lit(0, _INT)), loc=loop.loc))
         return out
+
+    def ordered(self, loop: ir.For) -> bool:
+        """Whether a rising loop starts at the counter of a loop around it, or the next integer, and both
+        end alike."""
+        start = loop.start
+        stmt = self.defs[start][0] if isinstance(start, ir.Var) and start in self.defs else None
+        if isinstance(stmt, ir.Prim) and stmt.fn is operator.add and ir.Lit(1, _INT) in stmt.args:
+            start = stmt.args[0] if stmt.args[1] == ir.Lit(1, _INT) else stmt.args[1]
+            stmt = self.defs[start][0] if isinstance(start, ir.Var) and start in self.defs else None
+        return (
+            isinstance(stmt, ir.For)
+            and start == stmt.counter
+            and stmt.stop == loop.stop
+            and _is(stmt.step, 1)
+            and int(loop.step.value) > 0  # type: ignore[union-attr]
+        )
 
 
 def _is(operand: ir.Operand, value: int) -> bool:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from splitad.ir import nodes as ir
+from splitad.ir.show import show
+from splitad.ir.verify import verify
 from splitad.transform import dce, fold, induction, invariant
+from tests.ir_parse import parse
 from tests.transform import meaning
-from tests.transform.cases import check, unchanged
+from tests.transform.cases import check, function, unchanged
 
 
 def tidy(fn: ir.Function) -> ir.Function:
@@ -64,7 +68,7 @@ def test_what_its_header_says() -> None:
     )
 
 
-def test_a_triangle_keeps_its_outer_value() -> None:
+def test_a_triangle() -> None:
     check(
         tidy,
         """
@@ -76,14 +80,51 @@ def test_a_triangle_keeps_its_outer_value() -> None:
           yield d_1
         """,
         """
-        for i in 0..n step 1 [c = 0] -> c_1:
+        for i in 0..n step 1:
+          i_1 = rshift(i, 1)
+          i_2 = sub(i, 1)
+          i_3 = or_(i_2, 1)
+          i_4 = mul(i_1, i_3)
           for j in 0..i step 1:
-            d = add(c, j)
+            d = add(i_4, j)
             x[d] = h
-          d_1 = add(c, i)
-          yield d_1
         """,
     )
+
+
+@pytest.mark.parametrize("start", ["0", "3", "k", "-2"])
+@pytest.mark.parametrize("first", ["0", "7", "4611686018427387904"])
+@pytest.mark.parametrize(
+    "grows",
+    [
+        "d = add(c, i)",
+        "d = sub(c, i)",
+        "d = add(i, c)",
+        "e = add(i, i)\n  a = add(e, k)\n  d = sub(c, a)",
+        "e = sub(n, i)\n  a = sub(e, 1)\n  d = add(c, a)",
+        "e = sub(i, k)\n  a = sub(3, e)\n  d_2 = add(c, a)\n  d = add(d_2, i)",
+    ],
+)
+def test_what_grows_with_the_counter(grows: str, first: str, start: str) -> None:
+    """Every value on the way and the last one, for loops of up to seven iterations."""
+    body = f"""
+for i in {start}..n step 1 [c = {first}, s = 0] -> c_1, s_1:
+  s_2 = mul(s, 31)
+  s_3 = add(s_2, c)
+  {grows}
+  yield d, s_3
+s_4 = mul(s_1, 31)
+s_5 = add(s_4, c_1)
+return s_5
+"""
+    fn = parse(function(body))
+    changed = tidy(fn)
+    verify(changed)
+    assert "c = " in show(fn) and "[c = " not in show(changed)
+    for n in range(-3, 8):
+        for k in (-2, 0, 2):
+            args = (np.zeros(1), np.zeros(1), np.zeros((1, 1)), n, k, 0.0, False)
+            assert meaning.outcome(fn, args) == meaning.outcome(changed, args), (n, k)
 
 
 def test_steps_and_starts() -> None:
@@ -127,7 +168,7 @@ def test_what_does_not_grow_steadily_is_left() -> None:
           else:
             yield c
           t = add(s, 1.0)
-          q = add(p, i)
+          q = mul(p, i)
           yield d, t, q
         while [go = b, r = 0] -> go_1, r_1:
           u = add(r, 1)
