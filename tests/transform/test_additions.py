@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from numba import njit
 
-import splitad as ad
-from splitad.testing import check_vjp
 from splitad.transform.additions import CHUNK
+from tests.pairs import check, pair
 
 
 @njit
@@ -60,38 +59,38 @@ SIZES = [4, 5, 6, 14, CHUNK + 4, CHUNK + 5, 2 * CHUNK + 7]
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("f", [stencil, far, round_the_end])
 def test_sizes(f, n: int) -> None:
-    check_vjp(f, waves(n), waves(n))
+    check(f, waves(n), waves(n))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.complex128])
 def test_dtypes(dtype: type) -> None:
-    check_vjp(stencil, waves(20, dtype), waves(20, dtype))
+    check(stencil, waves(20, dtype), waves(20, dtype))
 
 
 def test_strided() -> None:
-    check_vjp(stencil, waves(40)[::2], waves(20)[::-1])
+    check(stencil, waves(40)[::2], waves(20)[::-1])
 
 
 @pytest.mark.parametrize("k", [1, 3])
 def test_a_shift_that_is_a_variable(k: int) -> None:
-    check_vjp(from_a_number_on, waves(CHUNK + 9), waves(CHUNK + 9), k)
+    check(from_a_number_on, waves(CHUNK + 9), waves(CHUNK + 9), k)
 
 
 @pytest.mark.parametrize("shape", [(3, 3), (4, 7), (3, CHUNK + 30)])
 def test_two_dimensions(shape: tuple[int, int]) -> None:
     n = shape[0] * shape[1]
-    check_vjp(two_dimensional, waves(n).reshape(shape), waves(n).reshape(shape))
+    check(two_dimensional, waves(n).reshape(shape), waves(n).reshape(shape))
 
 
 def test_a_counter_in_two_indices() -> None:
-    check_vjp(in_both, waves(49).reshape(7, 7), waves(7))
+    check(in_both, waves(49).reshape(7, 7), waves(7))
 
 
 @pytest.mark.parametrize("n", [5, 30, CHUNK + 6])
 def test_each_element(n: int) -> None:
     """Against the derivatives as written by hand: nothing is added twice, nor to a neighbour."""
     u, bar = waves(n), np.cos(np.arange(n) * 1.0)
-    result, pullback = ad.split(stencil)(u, waves(n))
+    result, pullback = pair(stencil)(u, waves(n))
     d_u, d_out = np.zeros(n), bar.copy()
     pullback(result, d_u, d_out)
     expected, inner = np.zeros(n), np.arange(2, n - 2)

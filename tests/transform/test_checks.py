@@ -11,8 +11,8 @@ from numba import float64, njit
 from numba.experimental import jitclass
 
 import splitad as ad
-from splitad.testing import check_vjp
 from tests.leaks import no_leak
+from tests.pairs import check
 
 
 @jitclass([("h", float64[::1]), ("g", float64[::1])])
@@ -117,7 +117,7 @@ def swaps(x, s, n):
 def test_fields_that_are_swapped(n: int) -> None:
     """With n = 3 both arrays are still there at exit, each in the other's field."""
     x = X.copy()
-    check_vjp(swaps, x, Holder(x[:2], x[2:]), n)
+    check(swaps, x, Holder(x[:2], x[2:]), n)
 
 
 def two_d(x, s):

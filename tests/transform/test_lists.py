@@ -12,7 +12,7 @@ from numba.typed import List
 
 import splitad as ad
 from splitad.errors import AliasingError, ShadowError, UnsupportedError
-from splitad.testing import check_vjp
+from tests.pairs import check, pair
 
 pytestmark = pytest.mark.filterwarnings("ignore::numba.NumbaPendingDeprecationWarning")
 
@@ -160,32 +160,32 @@ CASES: list[tuple[Any, ...]] = [
 
 @pytest.mark.parametrize(("f", "args"), [(f, args) for f, *args in CASES])
 def test_typed_lists(f: Callable[..., Any], args: list[Any]) -> None:
-    check_vjp(f, *args)
+    check(f, *args)
 
 
 @pytest.mark.parametrize("f", [writes, shrinks, starts_again])
 def test_const(f: Callable[..., Any]) -> None:
     args = next(args for g, *args in CASES if g is f)
-    check_vjp(f, *args, activities=(ad.Const, ad.Active))
+    check(f, *args, activities=(ad.Const, ad.Active))
 
 
 @pytest.mark.parametrize("f", [reads, writes, grows, shrinks, joins])
 def test_reflected_lists(f: Callable[..., Any]) -> None:
     args = next(args for g, *args in CASES if g is f)
-    check_vjp(f, *(list(arg) if isinstance(arg, List) else arg for arg in args))
+    check(f, *(list(arg) if isinstance(arg, List) else arg for arg in args))
 
 
 @pytest.mark.filterwarnings("ignore::numba.NumbaTypeSafetyWarning")
 def test_single_precision() -> None:
-    check_vjp(writes, typed(1.0, 2.0, 3.0, kind=types.float32), np.float32(2.0))
+    check(writes, typed(1.0, 2.0, 3.0, kind=types.float32), np.float32(2.0))
 
 
 def test_complex() -> None:
-    check_vjp(complex_items, typed(1 + 1j, 2 - 0.5j, kind=types.complex128), 1.5 + 0.2j)
+    check(complex_items, typed(1 + 1j, 2 - 0.5j, kind=types.complex128), 1.5 + 0.2j)
 
 
 def test_integers() -> None:
-    check_vjp(by_number, typed(0, 1, 1, kind=types.int64), np.array([1.0, 2.0, 3.0]))
+    check(by_number, typed(0, 1, 1, kind=types.int64), np.array([1.0, 2.0, 3.0]))
 
 
 @njit
@@ -198,14 +198,14 @@ def adds_in_place(xs, a):
 
 
 def test_in_place() -> None:
-    check_vjp(adds_in_place, [1.0, 0.5], 2.0)
+    check(adds_in_place, [1.0, 0.5], 2.0)
 
 
 # ---- shadows -------------------------------------------------------------------------------------------
 
 
 def test_a_shadow_runs_backwards() -> None:
-    forward = ad.split(grows, ad.Duplicated, ad.Active, ad.Const)
+    forward = pair(grows)
     xs = typed(1.0, 2.0)
     result, pullback = forward(xs, 3.0, 1)
     assert (result, list(xs)) == (58.0, [49.0, 2.0, 7.0])  # 7 = 2 * 3 + 1, 49 = 7 * 7
@@ -218,16 +218,16 @@ def test_a_shadow_runs_backwards() -> None:
 
 def test_one_list_twice() -> None:
     xs = typed(1.0, 2.0)
-    check_vjp(products, xs, xs)
+    check(products, xs, xs)
     with pytest.raises(AliasingError, match="'xs' and 'ys' of joins are the same list, and it is"):
-        ad.split(joins)(xs, xs, 1.0)
+        pair(joins)(xs, xs, 1.0)
     assert list(xs) == [1.0, 2.0]
 
 
 @pytest.mark.filterwarnings("ignore::numba.NumbaTypeSafetyWarning")
 def test_wrong_shadows() -> None:
     xs, ys = typed(1.0, 2.0), typed(1.0, 3.0)
-    _, pullback = ad.split(products)(xs, ys)
+    _, pullback = pair(products)(xs, ys)
     bar, other = pullback.make_zero()
     bar[0] = 5.0
     for shadows, message in (
@@ -279,7 +279,7 @@ def test_vjp() -> None:
 
 
 def test_from_njit() -> None:
-    forward = ad.split(grows)
+    forward = pair(grows)
 
     @njit
     def caller(xs, a):

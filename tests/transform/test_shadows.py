@@ -6,21 +6,21 @@ import numpy as np
 import pytest
 
 import splitad as ad
-from splitad.testing import check_vjp
 from tests.cases.chosen_views import PROGRAMS, Pair, nested, of_two, workspace
+from tests.pairs import check, pair
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_agrees_with_differences(name: str) -> None:
     function, args = PROGRAMS[name]
-    check_vjp(function, *args(np.random.default_rng(3)))
+    check(function, *args(np.random.default_rng(3)))
 
 
 def test_of_a_workspace() -> None:
     """A Const argument has a shadow of the pullback's own, laid out as the argument is."""
     r = np.random.default_rng(3)
     activities = (ad.Duplicated, ad.Const, ad.Active)
-    check_vjp(workspace, r.random(2), r.random((4, 4))[::-2, ::2], 0.6, activities=activities)
+    check(workspace, r.random(2), r.random((4, 4))[::-2, ::2], 0.6, activities=activities)
 
 
 def _spread(a: np.ndarray, step: int) -> np.ndarray:
@@ -34,7 +34,7 @@ def _spread(a: np.ndarray, step: int) -> np.ndarray:
 def test_shadows_in_other_layouts(c: float) -> None:
     r = np.random.default_rng(4)
     x, y, x_bar, y_bar = (r.random(5) for _ in range(4))
-    forward = ad.split(of_two)
+    forward = pair(of_two)
 
     def pulled(x, y, x_bar, y_bar):
         _, pullback = forward(x.copy() if x.strides[0] == 8 else x, y.copy(), c)
@@ -50,7 +50,7 @@ def test_shadows_in_other_layouts(c: float) -> None:
 def test_shadows_in_fortran_order() -> None:
     r = np.random.default_rng(5)
     x, x_bar, result_bar = (r.random((4, 3)) for _ in range(3))
-    forward = ad.split(nested)
+    forward = pair(nested)
     got = []
     for primal, shadow in (("C", "C"), ("C", "F"), ("F", "C")):
         _, pullback = forward(x.copy(order=primal), 3)
