@@ -47,7 +47,7 @@ for _domain in ("scalar", "arrays"):  # importing a file of rules registers them
 
 # What a derivative is right without: how text is made smaller, what the tape holds, how adjoint loops run.
 OPTIONAL = (
-    *simplify.PASSES, "undo", "snapshots", "references", "recomputation", "adjoint_loops",
+    *simplify.PASSES, "undo", "snapshots", "references", "recomputation", "adjoint_loops", "partials",
 )  # fmt: skip
 
 
@@ -219,6 +219,7 @@ def _build(
         callees,
         options.vector_math,
         kernel,
+        "partials" not in options.without,
         "adjoint_loops" not in options.without,
     )
     names: dict[str, object] = {}

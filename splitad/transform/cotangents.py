@@ -11,6 +11,8 @@ what was yielded for p, at its end the cotangent of p.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from numba import types
@@ -23,6 +25,8 @@ from splitad.ir import nodes as ir
 from splitad.ir.walk import blocks, operands, walk
 from splitad.transform.facts import Facts
 from splitad.transform.shadows import shadow_name
+
+ONE = "1.0"  # what stands for a cotangent while a partial is computed
 
 
 class Cotangents:
@@ -42,6 +46,17 @@ class Cotangents:
 
     def text(self, var: ir.Operand) -> str:
         return self.name(var) if var in self.begun else zero(self.w, var.type)
+
+    @contextmanager
+    def as_one(self, var: ir.Var) -> Iterator[str]:
+        """For a while, 1 stands for the cotangent of var, which is given."""
+        before = self.same.get(var)
+        given = self.name(var)
+        self.same[var] = ONE
+        yield given
+        del self.same[var]
+        if before is not None:
+            self.same[var] = before
 
     def pass_on(self, target: ir.Operand, source: ir.Var, scope: Scope) -> None:
         """``d_target += d_source``, where nothing is added to d_source any more."""

@@ -46,6 +46,7 @@ class Facts:
     callees: Callees
     vector_math: str  # where elementary functions may be vectorised: "none", "pullback", "all"
     kernel: Kernel | None = None  # of a CUDA kernel
+    partials: bool = True  # whether analysis/partials.py has its way
     adjoint_loops: bool = True  # whether loops are reversed as analysis/adjoint_loops.py plans it
 
 

@@ -15,15 +15,17 @@ from dataclasses import replace
 
 from splitad.analysis.adjoint_loops import LoopPlan, loop_plan
 from splitad.analysis.memory import is_array
+from splitad.analysis.partials import Region, regions
 from splitad.analysis.reverse import has_reverse
 from splitad.analysis.scopes import Scope
 from splitad.codegen.python import operand
 from splitad.codegen.writer import identifier
 from splitad.ir import nodes as ir
-from splitad.rules.ops import at_most
+from splitad.ir.walk import walk
+from splitad.rules.ops import at_most, guarded_mul_branch
 from splitad.transform.additions import CHUNK, MARGIN, Additions
 from splitad.transform.adjoints import adjoint
-from splitad.transform.cotangents import Carried
+from splitad.transform.cotangents import ONE, Carried
 from splitad.transform.facts import zero_based
 from splitad.transform.loops import LoopText
 from splitad.transform.reversal import Reversal
@@ -35,11 +37,26 @@ def enter(r: Reversal, scope: Scope) -> None:
     r.shadows.bind(scope)
 
 
-def adjoints(r: Reversal, scope: Scope, additions: Additions | None = None) -> None:
-    """The block's statements backwards. additions: those of the loop whose body it is in, if any."""
+def adjoints(
+    r: Reversal, scope: Scope, additions: Additions | None = None, waits: bool = False
+) -> None:
+    """The block's statements backwards. additions: those of the loop whose body it is in, if any.
+
+    waits: whether the iterations of that loop wait for each other (analysis/partials.py).
+    """
     if additions is None:
         additions = Additions(r.w, r.buffers, LoopPlan(), r.facts.kernel)
+    last: dict[int, Region] = {}
+    done: set[int] = set()
+    if waits and r.facts.partials:
+        found = regions(scope, r.facts.where, r.uses, r.facts.active)
+        last = {id(region.stmts[-1]): region for region in found}
     for stmt in reversed(scope.block.stmts):
+        if id(stmt) in last:
+            _through_partial(r, last[id(stmt)], scope, additions)
+            done |= {id(inner) for inner in last[id(stmt)].stmts}
+        if id(stmt) in done:
+            continue
         reverses = has_reverse(stmt, r.facts.active)
         if reverses or r.facts.plan.behind(stmt):
             r.w.at(stmt.loc)
@@ -56,6 +73,26 @@ def adjoints(r: Reversal, scope: Scope, additions: Additions | None = None) -> N
             _if(r, stmt, additions)
         else:
             adjoint(r, stmt, scope, additions)
+
+
+def _through_partial(r: Reversal, region: Region, scope: Scope, additions: Additions) -> None:
+    """The adjoints of a region, for a cotangent of 1; what comes of it times the cotangent."""
+    if region.result not in r.cotangents.begun:
+        return
+    with r.cotangents.as_one(region.result) as cotangent:
+        for stmt in reversed(region.stmts):
+            r.w.at(stmt.loc)
+            adjoint(r, stmt, scope, additions)
+    partial = r.cotangents.name(region.source)
+    if partial == ONE:
+        r.cotangents.same[region.source] = cotangent
+    elif region.source in r.cotangents.begun:
+        text = f"{partial} * {cotangent}"
+        if r.facts.strong_zero:
+            r.w.use("guarded_mul_branch", guarded_mul_branch)
+            text = f"guarded_mul_branch({partial}, {cotangent})"
+        r.cotangents.same.pop(region.source, None)
+        r.w.line(f"{r.cotangents.name(region.source)} = {text}")
 
 
 # ---- for -----------------------------------------------------------------------------------------------
@@ -76,11 +113,12 @@ def _for(r: Reversal, loop: ir.For, scope: Scope) -> None:
     if r.facts.kernel is not None:  # a thread's own loop does not vectorise
         plan = replace(plan, deferred={}, ascending=False, independent=False)
     additions = Additions(w, r.buffers, plan, r.facts.kernel)
+    waits = not plan.independent and r.facts.kernel is None and _innermost(loop)
 
     def iteration() -> None:
         enter(r, body)
         carried.yielded(body)
-        adjoints(r, body, additions)
+        adjoints(r, body, additions, waits)
 
     additions.start_gathered()
     if plan.deferred:
@@ -93,6 +131,10 @@ def _for(r: Reversal, loop: ir.For, scope: Scope) -> None:
     additions.add_gathered(text.trips)
     r.tape.leave(text.record, body)
     carried.finish(scope)
+
+
+def _innermost(loop: ir.For | ir.While) -> bool:
+    return not any(isinstance(stmt, (ir.For, ir.While)) for stmt in walk(loop.body))
 
 
 def _in_pieces(
@@ -128,7 +170,7 @@ def _while(r: Reversal, loop: ir.While, scope: Scope) -> None:
         r.tape.enter_iteration(record, body)
         enter(r, body)
         carried.yielded(body)
-        adjoints(r, body)
+        adjoints(r, body, waits=r.facts.kernel is None and _innermost(loop))
         r.tape.leave(record, body)
     carried.finish(scope)
 
