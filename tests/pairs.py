@@ -19,9 +19,9 @@ def pair(f: Callable[..., Any], *activities: Any, **options: Any) -> Any:
 
 
 @cache
-def plain(f: Callable[..., Any]) -> Any:
-    """f as a dispatcher."""
-    return f if hasattr(f, "py_func") else numba.njit(f)
+def plain(f: Callable[..., Any], **options: Any) -> Any:
+    """f as a dispatcher; options: of njit."""
+    return f if hasattr(f, "py_func") else numba.njit(**options)(f)
 
 
 def check(

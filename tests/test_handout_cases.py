@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import numba
 import pytest
 
-from splitad.testing import check_vjp
 from tests.cases import handout_cases
 from tests.cases.adapter import run_case
+from tests.pairs import check
 
 CASES = handout_cases.CASES
 _ORDINARY = [case for case in CASES if case.kind not in ("script", "error", "subgrad")]
@@ -29,4 +28,4 @@ def test_case(case) -> None:
 
 @pytest.mark.parametrize("case", _ORDINARY, ids=ids)
 def test_checked(case) -> None:
-    check_vjp(numba.njit(**case.jit)(case.fn), *case.args())
+    check(handout_cases.compile_case(case), *case.args())

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 
 import splitad as ad
 from splitad.testing.copying import arrays_in
+from tests.cases.handout_cases import compile_case
+from tests.pairs import pair
 
 _PARALLEL_REPEATS = 20
 
 
 def run_case(case: Any) -> None:
     try:
-        forward = ad.split(_compiled(case), *_activities(case))
+        forward = pair(compile_case(case), *(_activities(case) if case.const else ()))
         if case.kind == "script":
             _run_script(case, forward)
         elif case.kind == "error":
@@ -26,10 +27,6 @@ def run_case(case: Any) -> None:
     except ad.SplitadError:
         if not case.allow_error:
             raise
-
-
-def _compiled(case: Any) -> Any:
-    return numba.njit(**case.jit)(case.fn)
 
 
 def _activities(case: Any) -> list[Any]:

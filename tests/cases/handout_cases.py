@@ -532,8 +532,11 @@ def same(a, b, rtol, atol):
     return a.shape == b.shape and np.allclose(a, b, rtol=rtol, atol=atol)
 
 
+_compiled = {}
+
+
 def compile_case(case):
-    return njit(**case.jit)(case.fn)
+    return _compiled.setdefault(case.id, njit(**case.jit)(case.fn))
 
 
 def check(case):
