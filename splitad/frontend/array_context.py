@@ -10,6 +10,7 @@ from numba.core import types
 
 from splitad.errors import InternalError, UnsupportedError
 from splitad.frontend.origins import Origins
+from splitad.frontend.reduced import Reduced
 from splitad.frontend.shapes import ONE, Shapes
 from splitad.ir import nodes as ir
 from splitad.ir.build import Builder
@@ -42,6 +43,7 @@ class ArrayContext:
         self.b, self.rules, self.ops = b, rules, ops
         self.shapes = Shapes(b)
         self.origins = Origins(args_alias)
+        self.reduced = Reduced(b, self.origins)
         self.error_model = "python"  # of the function that is being lowered
 
     def refuse(self, reason: str, hint: str = "") -> NoReturn:

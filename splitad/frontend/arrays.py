@@ -23,7 +23,15 @@ from splitad.frontend.allocation import MAKERS, argument, copy, filled, sizes_of
 from splitad.frontend.array_context import ArrayContext, is_array, is_scalar
 from splitad.frontend.broadcast import broadcast
 from splitad.frontend.draws import draw, is_random
-from splitad.frontend.elements import LazyMap, Leaf, Repeated, is_array_like, lazy_of, materialize
+from splitad.frontend.elements import (
+    LazyMap,
+    Leaf,
+    Repeated,
+    is_array_like,
+    lazy_of,
+    materialize,
+    unrounded,
+)
 from splitad.frontend.elementwise import inplace_binop, into
 from splitad.frontend.indexing import (
     RecordVal,
@@ -56,9 +64,11 @@ __all__ = [
     "length",
     "materialize",
     "method",
+    "only_reads",
     "set_field",
     "setitem",
     "unary",
+    "unrounded",
 ]
 
 Fn = Callable[..., Any]
@@ -301,6 +311,18 @@ def handles(ctx: ArrayContext, fn: Fn, args: Sequence[Any], kwargs: Mapping[str,
     if fn is np.where and len(args) == 1:
         return True
     return fn in (np.where, np.clip) and len(args) == 3 and not kwargs
+
+
+def only_reads(ctx: ArrayContext, fn: Fn, count: int, keywords: Sequence[Any]) -> bool:
+    """Whether ``fn(...)``, with that many arguments by position, writes to no array that was there before."""
+    if isinstance(fn, np.ufunc):
+        return count <= fn.nin and not keywords
+    if any(fn in table for table in (MAKERS, REDUCTIONS, JOINS, _SIMPLE)):
+        return True
+    rule = ctx.rules.array_rule(fn)
+    if rule is None:
+        return fn in (np.where, np.clip, np.select)
+    return rule.overwrites is None or (count <= rule.overwrites and not keywords)
 
 
 def _is_listed(value: Any) -> bool:

@@ -25,7 +25,7 @@ from splitad.frontend import (
 )
 from splitad.frontend.constants import constant
 from splitad.frontend.inline import inline
-from splitad.frontend.pending import is_arrayish, settle, take
+from splitad.frontend.pending import is_arrayish, is_hashable, only_reads, settle, take
 from splitad.frontend.source import SECOND, SECOND_HINT, is_derivative
 from splitad.frontend.state import Context, describe
 from splitad.frontend.substitutes import SUBSTITUTES
@@ -53,7 +53,8 @@ def call(c: Context, node: ast.Call, type: types.Type | None, name: str) -> Any:
     operands = [node.func]
     operands += [arg.value if isinstance(arg, ast.Starred) else arg for arg in node.args]
     operands += [keyword.value for keyword in node.keywords]
-    settle(c, tuple(operands))
+    if not only_reads(c, fn, node):
+        settle(c, tuple(operands), fused=True)
     if isinstance(fn, MethodVal) and isinstance(fn.owner, arrays.LazyMap):
         assert isinstance(node.func, ast.Name)
         c.frame.names.pop(node.func.id)  # it is not pending any more
@@ -148,7 +149,7 @@ def function(
     kind = dtype_of(fn)
     if kind is not None and len(args) == 1 and is_scalar(args[0]):
         return c.cast(args[0], type if type is not None else kind, name)
-    refusal = c.rules.refusal(fn) if isinstance(fn, Callable) and _hashable(fn) else None  # type: ignore[arg-type]
+    refusal = c.rules.refusal(fn) if isinstance(fn, Callable) and is_hashable(fn) else None  # type: ignore[arg-type]
     if refusal:
         c.refuse(refusal)
     if _is_random(fn):
@@ -161,18 +162,18 @@ def function(
                 f"{describe(PyVal(fn))} of a list is not supported.", "Make it an array first."
             )
     if isinstance(type, types.Array) or any(map(_touches_arrays, [*args, *kwargs.values()])):
-        if _hashable(fn) and arrays.handles(c.arrays, fn, args, kwargs):
+        if is_hashable(fn) and arrays.handles(c.arrays, fn, args, kwargs):
             return arrays.call(c.arrays, fn, args, kwargs, type)
-    elif _hashable(fn) and c.rules.scalar_rule(fn) is not None:
+    elif is_hashable(fn) and c.rules.scalar_rule(fn) is not None:
         return scalar_call(c, fn, args, kwargs, type, name)
     if _has_source(fn):
         return inline(c, fn, settled(c, args), settled_kwargs(c, kwargs), site)
-    if _hashable(fn) and fn in SUBSTITUTES:
+    if is_hashable(fn) and fn in SUBSTITUTES:
         return inline(c, SUBSTITUTES[fn], settled(c, args), settled_kwargs(c, kwargs), site)
     overload = builtin_calls.overload_of(c, fn, settled(c, args), settled_kwargs(c, kwargs))
     if overload is not None:
         return _inline_overload(c, fn, overload, args, kwargs, site)
-    if _hashable(fn) and c.rules.array_rule(fn) is not None:
+    if is_hashable(fn) and c.rules.array_rule(fn) is not None:
         return arrays.call(c.arrays, fn, args, kwargs, type)
     if is_derivative(fn):
         c.refuse(f"{fn!r} is called here. {SECOND}", SECOND_HINT)
@@ -196,14 +197,6 @@ def _inline_overload(
             raise
         reason = f"{describe(PyVal(fn))} has no rule, and Numba's source of it is not supported."
         raise NoRuleError(reason, loc, _RULE_HINT) from error
-
-
-def _hashable(fn: Any) -> bool:
-    try:
-        hash(fn)
-    except TypeError:
-        return False
-    return True
 
 
 def _has_source(fn: Any) -> bool:

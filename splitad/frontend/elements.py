@@ -210,3 +210,12 @@ def materialize(ctx: ArrayContext, value: Any, name: str = "a") -> Any:
         (result,) = elements.at(index, [expr])
         ctx.b.store(out, index, result, wraps=False)
     return out
+
+
+def unrounded(ctx: ArrayContext, value: LazyMap) -> Any:
+    """Its values computed now, but rounded to its dtype only where they are not operated on further."""
+    wide = value.expr.type
+    if wide == value.type.dtype or isinstance(value, Repeated):
+        return materialize(ctx, value)
+    array = materialize(ctx, LazyMap(value.expr, value.sizes, value.type.copy(dtype=wide)))
+    return LazyMap(Leaf(array), value.sizes, value.type)

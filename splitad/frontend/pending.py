@@ -1,7 +1,7 @@
 """Array expressions that are not computed yet, and which names may hold one.
 
-`_t1 = a * b; _t2 = _t1 + c` is one loop: `_t1` stands for the expression until it is used.  Whatever has an
-effect makes all expressions that are pending, but its own operands, be computed first.
+`_t1 = a * b; _t2 = _t1 + c` is one loop: `_t1` stands for the expression until it is used.  Whatever may
+write to an array makes all expressions that are pending, but its own operands, be computed first.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import functools
 from collections import Counter
 from typing import Any
 
+import numpy as np
 from numba.core import types
 
 from splitad.frontend import arrays, scalars
@@ -18,7 +19,7 @@ from splitad.frontend.normal import NormalFunction, is_temp
 from splitad.frontend.state import Context
 from splitad.frontend.structure import structure
 from splitad.frontend.structured import names_assigned
-from splitad.frontend.values import MethodVal
+from splitad.frontend.values import MethodVal, PyVal
 from splitad.ir import nodes as ir
 
 
@@ -51,12 +52,16 @@ def is_arrayish(value: object) -> bool:
     )
 
 
-def settle(c: Context, keep: tuple[ast.AST, ...] = ()) -> None:
-    """Computes the pending array expressions, but those that are operands of the coming statement."""
+def settle(c: Context, keep: tuple[ast.AST, ...] = (), fused: bool = False) -> None:
+    """Computes the pending array expressions, but those that are operands of the coming statement.
+
+    fused: Numba goes on to fuse them with what they are operands of, so they are not rounded yet.
+    """
     kept = {node.id for node in keep if isinstance(node, ast.Name)}
     for name, value in list(c.frame.names.items()):
         if isinstance(value, arrays.LazyMap) and name not in kept:
-            c.frame.names[name] = arrays.materialize(c.arrays, value)
+            stored = arrays.unrounded if fused else arrays.materialize
+            c.frame.names[name] = stored(c.arrays, value)
         elif isinstance(value, MethodVal) and isinstance(value.owner, arrays.LazyMap):
             if name not in kept:
                 owner = arrays.materialize(c.arrays, value.owner)
@@ -79,3 +84,26 @@ def take(c: Context, node: ast.expr) -> Any:
     if isinstance(node, ast.Name) and isinstance(c.get(node.id), arrays.LazyMap):
         return c.frame.names.pop(node.id)
     return scalars.name_value(c, node)
+
+
+def only_reads(c: Context, fn: Any, node: ast.Call) -> bool:
+    """Whether a call of this function, or method of an array, writes to no array that was there before."""
+    count = len(node.args)
+    if any(isinstance(arg, ast.Starred) for arg in node.args):
+        return False
+    if isinstance(fn, MethodVal):
+        same = arrays.function_of(fn.name) if is_arrayish(fn.owner) else None
+        return same is not None and arrays.only_reads(c.arrays, same, count + 1, node.keywords)
+    if not isinstance(fn, PyVal) or not is_hashable(fn.value):
+        return False
+    if c.rules.scalar_rule(fn.value) is not None and not isinstance(fn.value, np.ufunc):
+        return True
+    return arrays.only_reads(c.arrays, fn.value, count, node.keywords)
+
+
+def is_hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True

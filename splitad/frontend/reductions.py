@@ -61,12 +61,21 @@ def size_of(ctx: ArrayContext, value: Any) -> ir.Operand:
 def _accumulated(
     ctx: ArrayContext, value: Any, fn: Any, start: int, type: types.Type
 ) -> ir.Operand:
-    """``acc = fn(acc, element)`` with an accumulator of the given type."""
+    """``acc = fn(acc, element)`` with an accumulator of the given type.
+
+    Of an array that was not written since, the same once more is what it was (np.std after np.mean).
+    """
 
     def step(values: Values, element: ir.Operand) -> list[ir.Operand]:
         return [ctx.b.prim(fn, values[0], ctx.b.cast(element, type), type=type, name="acc")]
 
+    how = fn, type
+    known = None if isinstance(value, LazyMap) else ctx.reduced.get(value, how)
+    if known is not None:
+        return known
     (out,) = reduce(ctx, value, (constant(start, type),), step)
+    if not isinstance(value, LazyMap):
+        ctx.reduced.set(value, how, out)
     return out
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -530,6 +531,37 @@ def fused_reductions(a, b, x):
 def test_reductions_of_expressions_make_no_temporary() -> None:
     """Only the two results of sums along an axis are arrays."""
     assert kinds(fused_reductions, A(3, 4), A(3, 4), 0.5).count("Alloc") == 2
+
+
+def normalised(a):
+    return (a - np.mean(a)) / (1e-3 + np.std(a)) * math.sqrt(a[1])
+
+
+def test_an_array_is_summed_once_and_calls_in_an_expression_do_not_end_it() -> None:
+    assert kinds(normalised, A(5)) == ["For", "For", "If", "Alloc", "For"]
+
+
+def summed_again(a, b):
+    part, copy = a[1:], a * 2.0
+    found = [np.sum(a) + np.sum(part)]
+    b[1] = 7.0  # it may be a
+    found.append(np.sum(a) + np.sum(part) + np.sum(copy))
+    copy[0] = np.sum(a)
+    found.append(np.sum(copy))
+    if a[0] > 0:
+        found[0] += np.mean(a)
+        a[2] = 1.5
+    found.append(np.mean(a))
+    for k in range(3):
+        found[1] += np.sum(a)
+        a[k] = np.sum(b) * np.sum(a)
+    part.sort()
+    return found[0], found[1], found[2], found[3], np.sum(a), np.sum(part), a.mean()
+
+
+def test_an_array_that_may_have_been_written_is_summed_again() -> None:
+    one, other = A(4), A(4)
+    agree(summed_again, (one, other), (one, one), (-one, -one))
 
 
 def fused_targets(a, b, x):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 
@@ -15,6 +17,7 @@ from splitad.ir import walk
 from tests.frontend.array_agreement import agree
 from tests.frontend.lowering import lowered
 from tests.frontend.test_arrays import A
+from tests.ir_interp import run
 
 F4, F8, I8, C16 = np.float32, np.float64, np.int64, np.complex128
 
@@ -199,10 +202,52 @@ def test_agrees_with_numba(fn: Callable[..., Any], inputs: list[tuple[Any, ...]]
     agree(fn, *inputs, njit=True)
 
 
+@numba.njit
+def first(a):
+    return a[0]
+
+
+@numba.njit
+def overwritten(a):
+    a[:] = 2.0
+    return a[1]
+
+
+def across_calls(a, b):
+    """A call in the middle of an expression does not end it: what stands before is not rounded to float32."""
+    stretch = (
+        (a * 3 - b) / (1.0 + np.std(a)),
+        (a * 3 - b) / (1.0 + first(a)),
+        (a * 3 - b) * math.exp(b[0]),
+    )
+    ordered = (
+        (a * 3 - b) / np.sort(a),
+        (b * 3 - a).sum() / np.max(b),
+        (a * 3 - b) / (1.0 + b.copy()),
+    )
+    return stretch, ordered, np.square(a) * np.square(b * 3 - a)
+
+
+def before_a_write(a, b):
+    return (a * 3 - b) / overwritten(a), (b * 0.5 + a) * np.add(a, 1.0, a)
+
+
+def test_calls_within_an_expression_round_where_numba_does() -> None:
+    args = A(50, dtype=F4), A(50, dtype=F4)[::-1].copy()
+    same(run(lowered(across_calls, *args), *args), numba.njit(across_calls)(*args))
+    agree(before_a_write, (A(5), A(5)))  # Numba reads what was written
+
+
+def same(got: Any, want: Any) -> None:
+    for mine, other in zip(got, want, strict=True):
+        if isinstance(other, tuple):
+            same(mine, other)
+        else:
+            np.testing.assert_array_equal(mine, other)
+
+
 def test_an_operand_that_is_too_short_raises() -> None:
     # Plain Numba reads out of bounds here.
-    from tests.ir_interp import run
-
     made = lowered(longer_operand, A(5), A(3))
     with pytest.raises(ValueError, match="broadcast"):
         run(made, A(5), A(3))
