@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from splitad.rules.registry import array_rule, jitted
+from tests.rules.single import check_close
 
 COEFFICIENTS = (-2, -1, 1, 2), (1 / 12, -8 / 12, 8 / 12, -1 / 12)
 
@@ -50,6 +51,47 @@ def pull(primal: Any, args: list[Any], static: dict[str, Any], bars: Any) -> tup
     return shadows, jitted(rule)(*values)
 
 
+SINGLE = {"f": np.float32, "c": np.complex64}
+DOUBLE = {"f": np.float64, "c": np.complex128}
+
+
+def cast(value: Any, kinds: dict[str, Any]) -> Any:
+    """An array of floats or complex numbers in that precision; integers as they are."""
+    array = np.asarray(value)
+    return array.astype(kinds[array.dtype.kind])[()] if array.dtype.kind in kinds else value
+
+
+def check_narrow(primal: Any, args: list[Any], static: dict[str, Any], bars: Any) -> None:
+    """The cotangents in single precision are those in double precision, but for rounding."""
+    is_active = [isinstance(arg, np.ndarray) and arg.dtype.kind in SINGLE for arg in args]
+    small = [cast(arg, SINGLE) if on else arg for arg, on in zip(args, is_active, strict=True)]
+    wide = [cast(arg, DOUBLE) if on else arg for arg, on in zip(small, is_active, strict=True)]
+    active = {k: arg for k, arg in enumerate(wide) if is_active[k]}
+    results = primal(*wide, **static)
+    weights = bars(*(results if array_rule(primal).results else (results,)))
+
+    def cotangents(args: list[Any], given: Any) -> dict[Any, Any]:
+        shadows, _ = pull(primal, args, static, given)
+        return {k: shadows[k] for k in active}
+
+    def at(steps: dict[Any, Any]) -> Any:
+        moved = [arg + steps[k] if k in steps else arg for k, arg in enumerate(wide)]
+
+        def pulled(chosen: dict[Any, Any]) -> dict[Any, Any]:
+            given = [None if w is None else chosen[k][()] for k, w in enumerate(weights)]
+            return cotangents(moved, lambda *_: given)
+
+        return pulled
+
+    def rounded(*results: Any) -> list[Any]:
+        made = zip(bars(*(cast(r, DOUBLE) for r in results)), results, strict=True)
+        return [w if np.asarray(r).dtype in DOUBLE.values() else cast(w, SINGLE) for w, r in made]
+
+    got = cotangents(small, rounded)
+    assert all(got[k].dtype == small[k].dtype for k in active)
+    check_close(got, at, active, {k: np.asarray(w) for k, w in enumerate(weights) if w is not None})
+
+
 def check_results(
     primal: Any,
     args: list[Any],
@@ -58,7 +100,9 @@ def check_results(
     bars: Callable[..., Any] | None = None,
     lower: bool = False,
 ) -> None:
-    """loss: a function of the results, with the cotangents bars; by default a random linear one.
+    """Against finite differences, and in single precision against that.
+
+    loss: a function of the results, with the cotangents bars; by default a random linear one.
 
     lower: the function reads the lower triangle of its argument, a Hermitian matrix.
     """
@@ -77,6 +121,7 @@ def check_results(
 
     if loss is None or bars is None:
         loss, bars = linear, weights
+    check_narrow(primal, args, static, bars)
     many = bool(array_rule(primal).results)
     shadows, _ = pull(primal, args, static, bars)
     for position, shadow in enumerate(shadows):

@@ -9,6 +9,8 @@ from numba import types
 
 from splitad.rules import registry
 from splitad.rules.registry import array_rule, jitted
+from tests.rules import results
+from tests.rules.numpy_table import ARGUMENTS
 
 # as long as no test has registered rules of its own
 BUILT_IN = registry.array_rules()
@@ -146,6 +148,14 @@ def test_linalg(name, layout, dtype):
     if name.startswith("solve"):
         args.append(with_layout(numbers(rng, (3,) if "vector" in name else (3, 2), dtype), layout))
     check(lambda *p: primal(*p), primal, args, {}, (True,) * len(args), layout, np.dtype(dtype))
+
+
+@pytest.mark.parametrize("name", ["inv", "det", "cholesky", "solve"])
+def test_linalg_in_single_precision(name):
+    args = [ARGUMENTS["p" if name == "cholesky" else "s"](np.dtype(float))]
+    args += [ARGUMENTS["m"](np.dtype(float))] if name == "solve" else []
+    bars = lambda out: (results.numbers(0, np.shape(out), float)[()],)
+    results.check_narrow(getattr(np.linalg, name), args, {}, bars)
 
 
 def test_solve_with_one_active_argument():
