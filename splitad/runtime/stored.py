@@ -39,7 +39,6 @@ from llvmlite import ir
 from llvmlite.binding import Linkage
 from numba import _dynfunc, njit, types
 from numba.core import cgutils, compiler, sigutils
-from numba.core.codegen import JITCodeLibrary
 from numba.core.environment import Environment, lookup_environment
 from numba.core.funcdesc import PythonFunctionDescriptor
 from numba.experimental.jitclass import boxing
@@ -57,6 +56,7 @@ from splitad.runtime.content import (
     namedtuple_name,
     restore,
 )
+from splitad.runtime.numba_pipeline import GeneratedCompiler, GeneratedLibrary
 
 Key = Callable[[tuple[types.Type, ...]], "str | None"]
 _DYNAMIC = "numba.dynamic.globals."
@@ -67,7 +67,7 @@ _PICKLE, _PICKLED = ".const.picklebuf", ".const.pickledata"
 # ---- compiling what can be kept --------------------------------------------------------------------------
 
 
-class KeptLibrary(JITCodeLibrary):  # type: ignore[misc]
+class KeptLibrary(GeneratedLibrary):
     """The machine code of one kept function."""
 
     def __init__(self, codegen: Any, name: str, mark: str = "") -> None:
@@ -171,24 +171,21 @@ def _is_there(cls: type) -> None:
     """See stored.need: that it was found by its name is all."""
 
 
-class _Compiler(compiler.Compiler):  # type: ignore[misc]
-    """Numba's, into a library that can be kept."""
+class _KeepingCompiler(GeneratedCompiler):
+    """Into a library that can be kept."""
 
-    def define_pipelines(self) -> Any:
+    def new_library(self) -> GeneratedLibrary:
         number = secrets.randbits(60)
-        state = self.state
-        state.func_id.unique_id = number
-        codegen = state.targetctx.codegen()
-        state.library = KeptLibrary(codegen, state.func_id.func_qualname, str(number))
-        state.library.enable_object_caching()
-        return super().define_pipelines()
+        codegen, identity = self.state.targetctx.codegen(), self.state.func_id
+        identity.unique_id = number
+        return KeptLibrary(codegen, identity.func_qualname, str(number))
 
 
 def keeping_jit(function: Callable[..., Any], keeper: Keeper, **options: Any) -> Any:
     """njit(**options)(function), which keeps what it compiles, and looks there first."""
     if not store.enabled():
-        return njit(**options)(function)
-    dispatcher = njit(pipeline_class=_Compiler, **options)(function)
+        return njit(pipeline_class=GeneratedCompiler, **options)(function)
+    dispatcher = njit(pipeline_class=_KeepingCompiler, **options)(function)
     dispatcher._cache = keeper
     return dispatcher
 

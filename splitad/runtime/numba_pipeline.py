@@ -1,0 +1,160 @@
+"""Numba's pipeline for generated code, without what that has no use for.
+
+Generated code has no functions within functions, no `with`, no literal_unroll and no literally, so the passes
+for these are left out where the function at hand really has none.  The rewrites after type inference are for
+expressions of whole arrays and a few like them, and run only where there is one.
+
+Type inference goes over all statements until nothing changes, and asks for the type of every call each time;
+here the answers are remembered, for one function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import CodeType
+from typing import Any
+
+import numpy as np
+from numba import types
+from numba.core import compiler, ir
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler_machinery import register_pass
+from numba.core.typed_passes import NopythonRewrites, NopythonTypeInference
+from numba.core.untyped_passes import (
+    FindLiterallyCalls,
+    InlineClosureLikes,
+    LiteralUnroll,
+    MakeFunctionToJitFunction,
+    WithLifting,
+)
+from numba.np.ufunc.dufunc import DUFunc
+
+_CLOSURES = (InlineClosureLikes, MakeFunctionToJitFunction)
+_NAMED = (FindLiterallyCalls, LiteralUnroll, WithLifting)  # passes for things that have a name
+_NAMES = {"literally", "literal_unroll", "objmode", "objmode_context", "objectmode"}
+
+
+class GeneratedLibrary(JITCodeLibrary):  # type: ignore[misc]
+    """The machine code of a generated function."""
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        """As Numba's, which also sets up the passes for every function that is only declared."""
+        ll_module.data_layout = self._codegen._data_layout
+        for function in ll_module.functions:
+            if not function.is_declaration:
+                passes, builder = self._codegen._function_pass_manager()
+                with self._recorded_timings.record(f"{function.name!r}", builder):
+                    passes.run(function, builder)
+
+
+class GeneratedCompiler(compiler.Compiler):  # type: ignore[misc]
+    """See the module."""
+
+    def define_pipelines(self) -> Any:
+        self.state.library = self.new_library()
+        self.state.library.enable_object_caching()
+        code = self.state.func_id.func.__code__
+        left_out: list[type] = []
+        if not any(isinstance(const, CodeType) for const in code.co_consts):
+            left_out += _CLOSURES
+        if not _NAMES & set(code.co_names):
+            left_out += _NAMED
+        pipelines = super().define_pipelines()
+        for each in pipelines:
+            each.passes = [
+                (_INSTEAD.get(found, found), text)
+                for found, text in each.passes
+                if found not in left_out
+            ]
+            each.finalize()
+        return pipelines
+
+    def new_library(self) -> GeneratedLibrary:
+        """What the machine code goes into."""
+        codegen = self.state.targetctx.codegen()
+        return GeneratedLibrary(codegen, self.state.func_id.func_qualname)
+
+
+# ---- type inference ------------------------------------------------------------------------------------
+
+
+class _Remembering:
+    """A typing context that answers the same question once."""
+
+    def __init__(self, context: Any) -> None:
+        self._context = context
+        self._answers: dict[Any, Any] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._context, name)
+
+    def _once(self, ask: Callable[..., Any], *question: Any) -> Any:
+        key = (ask.__name__, *question)
+        found = self._answers.get(key)
+        if found is None:  # an answer of None is asked for again: it may be there later
+            found = self._answers[key] = ask(*question)
+        return found
+
+    def resolve_function_type(self, func: Any, args: Any, kws: Any) -> Any:
+        # a function, or what stands for an operator; no methods, for which `self` may be refined
+        named = not isinstance(func, types.Type)
+        if not kws and (named or isinstance(func, (types.Function, types.Dispatcher))):
+            return self._once(self._call, func, tuple(args))
+        return self._context.resolve_function_type(func, args, kws)
+
+    def _call(self, func: Any, args: Any) -> Any:
+        return self._context.resolve_function_type(func, args, {})
+
+    def resolve_getattr(self, typ: Any, attr: str) -> Any:
+        return self._once(self._context.resolve_getattr, typ, attr)
+
+    def resolve_setitem(self, target: Any, index: Any, value: Any) -> Any:
+        return self._once(self._context.resolve_setitem, target, index, value)
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _TypeInference(NopythonTypeInference):  # type: ignore[misc]
+    _name = "splitad_type_inference"
+
+    def run_pass(self, state: Any) -> bool:
+        context = state.typingctx
+        state.typingctx = _Remembering(context)
+        try:
+            return super().run_pass(state)  # type: ignore[no-any-return]
+        finally:
+            state.typingctx = context
+
+
+# ---- rewrites ------------------------------------------------------------------------------------------
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _Rewrites(NopythonRewrites):  # type: ignore[misc]
+    _name = "splitad_rewrites"
+
+    def run_pass(self, state: Any) -> bool:
+        needed = any(
+            _may_be_rewritten(stmt, state.typemap)
+            for block in state.func_ir.blocks.values()
+            for stmt in block.body
+        )
+        return super().run_pass(state) if needed else False
+
+
+def _may_be_rewritten(stmt: Any, typemap: dict[str, Any]) -> bool:
+    """Whether Numba's rewrites after type inference may be for this statement."""
+    if isinstance(stmt, ir.SetItem):
+        return isinstance(typemap[stmt.index.name], types.StringLiteral)
+    if not (isinstance(stmt, ir.Assign) and isinstance(stmt.value, ir.Expr)):
+        return False
+    expr = stmt.value
+    if expr.op == "getitem":
+        return isinstance(typemap[expr.index.name], types.StringLiteral)
+    if expr.op == "call":
+        key = getattr(typemap[expr.func.name], "typing_key", None)
+        return isinstance(key, (np.ufunc, DUFunc)) or key is np.array
+    whole = isinstance(typemap[stmt.target.name], types.Array)
+    return whole and expr.op in ("binop", "inplace_binop", "unary")
+
+
+_INSTEAD = {NopythonTypeInference: _TypeInference, NopythonRewrites: _Rewrites}
