@@ -6,8 +6,8 @@ import numpy as np
 from numba import njit
 
 from splitad.analysis.shapes import known_shapes
-from splitad.testing import check_vjp
 from tests.ir_parse import parse
+from tests.pairs import check
 
 TEXT = """
 f(x: float64[::1], n: int64):
@@ -90,12 +90,12 @@ X = np.array([0.7, -0.4, 1.3, 0.9])
 
 def test_swapped() -> None:
     for n in (0, 1, 4):
-        check_vjp(swapped, X, n)
+        check(swapped, X, n)
 
 
 def test_of_different_shapes() -> None:
     for n in (0, 1, 3):
-        check_vjp(of_different_shapes, X, n)
-    check_vjp(grows, X, 3)
-    check_vjp(from_a_branch, X, 4)
-    check_vjp(from_a_branch, -X, 4)
+        check(of_different_shapes, X, n)
+    check(grows, X, 3)
+    check(from_a_branch, X, 4)
+    check(from_a_branch, -X, 4)

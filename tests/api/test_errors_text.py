@@ -28,6 +28,7 @@ from numba.experimental import jitclass
 
 import splitad as ad
 from splitad.tape.pool import live_tapes
+from tests.pairs import pair
 
 # ---- functions with a fault; the comment `# here` marks the line that the error must name --------
 
@@ -395,7 +396,7 @@ def test_wrong_number_of_arguments() -> None:
 
 
 def test_wrong_number_of_shadows() -> None:
-    _, pullback = ad.split(total, ad.Duplicated)(ONE)
+    _, pullback = pair(total, ad.Duplicated)(ONE)
     refused(TypeError, lambda: pullback(1.0))
 
 
@@ -486,7 +487,7 @@ def test_overlapping_arguments_with_separate_shadows(golden) -> None:
     ids=["longer", "2d", "float32", "complex"],
 )
 def test_shadow_of_another_shape_or_dtype(shadow: np.ndarray, golden, request) -> None:
-    _, pullback = ad.split(total, ad.Duplicated)(ONE)
+    _, pullback = pair(total, ad.Duplicated)(ONE)
     error = refused(ad.ShadowError, lambda: pullback(1.0, shadow), r"\bx\b")
     says_where(error, total)
     assert not shadow.any(), "written before it was refused"
@@ -495,7 +496,7 @@ def test_shadow_of_another_shape_or_dtype(shadow: np.ndarray, golden, request) -
 
 def test_a_refused_shadow_does_not_keep_the_tape() -> None:
     """No cycle that would wait for the garbage collector."""
-    forward = ad.split(total, ad.Duplicated)
+    forward = pair(total, ad.Duplicated)
     gc.collect()
     gc.disable()
     try:
@@ -512,7 +513,7 @@ def test_a_refused_shadow_does_not_keep_the_tape() -> None:
 
 def test_shadow_that_is_the_primal(golden) -> None:
     x = np.ones(3)
-    _, pullback = ad.split(total, ad.Duplicated)(x)
+    _, pullback = pair(total, ad.Duplicated)(x)
     error = refused(ad.ShadowError, lambda: pullback(1.0, x), r"\bx\b")
     assert (x == 1.0).all()
     golden("errors/shadow_is_primal.txt", readable(error))
@@ -521,7 +522,7 @@ def test_shadow_that_is_the_primal(golden) -> None:
 def test_shadow_that_overlaps_the_primal() -> None:
     whole = np.ones(5)
     x = whole[:3]
-    _, pullback = ad.split(total, ad.Duplicated)(x)
+    _, pullback = pair(total, ad.Duplicated)(x)
     refused(ad.ShadowError, lambda: pullback(1.0, whole[2:]), r"\bx\b")
     assert (whole == 1.0).all()
 
