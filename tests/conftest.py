@@ -47,6 +47,8 @@ def pytest_configure(config: pytest.Config) -> None:
     # tests replace parts of splitad, which no key knows of; SPLITAD_CACHE=1 pytest runs what was kept
     os.environ.setdefault("SPLITAD_CACHE", "0")
     settings.load_profile(config.getoption("--fuzz-profile"))
+    # pytest-xdist would start files with few tests last, but some of those are among the longest
+    config.option.loadscopereorder = False
     if not hasattr(config, "workerinput"):  # xdist's workers inherit the first process's folder
         folder = tempfile.mkdtemp(prefix="splitad-tests-")
         config.stash[_CACHE] = folder
