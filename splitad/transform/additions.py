@@ -110,11 +110,14 @@ class Additions:
                 key = shift.place if shift is not None and near else id(load)
                 groups.setdefault(key, []).append(load)
         self._clear_margins(counter, groups.values())
+        rows: dict[Hashable, list[ir.Load]] = {}
         for loads in groups.values():
             if len(loads) > 1:
                 self._gather(counter, loads)
             else:
-                self._add_row(counter, loads[0])
+                rows.setdefault(self._moving(counter, loads[0]), []).append(loads[0])
+        for loads in rows.values():
+            self._add_rows(counter, loads)
 
     def _shifts(self, loads: list[ir.Load]) -> list[int]:
         return [self.plan.shifts[id(load)].by for load in loads]
@@ -149,15 +152,24 @@ class Additions:
             _, index = self.plan.shifts[id(loads[0])].place
             self.now(replace(loads[0], index=index), " + ".join(terms))
 
-    def _add_row(self, counter: str, load: ir.Load) -> None:
+    def _moving(self, counter: str, load: ir.Load) -> Hashable:
+        """What says in which order a loop goes through the array: two loads that agree in it add to different
+        elements in different iterations, and one loop can add both."""
+        outs = [getattr(stmt, "out", None) for stmt in self.plan.deferred[id(load)]]
+        moves = [getattr(v, "name", "") == counter or v in outs for v in load.index]
+        return load.array, tuple(v if m else None for v, m in zip(load.index, moves, strict=True))
+
+    def _add_rows(self, counter: str, loads: list[ir.Load]) -> None:
         w = self.w
         with w.indented(f"for {counter} in range(lo_{counter}, hi_{counter}):"):
             w.line(f"at = {counter} - lo_{counter} + {MARGIN}")
-            for stmt in self.plan.deferred[id(load)]:
+            stmts = (stmt for load in loads for stmt in self.plan.deferred[id(load)])
+            for stmt in dict.fromkeys(stmts):
                 statement(w, stmt, unchecked=True)
             w.use("load_at", load_at)
-            name, row = self.stored[id(load)]
-            self.now(load, f"load_at({name}, {_offset(row)})")
+            for load in loads:
+                name, row = self.stored[id(load)]
+                self.now(load, f"load_at({name}, {_offset(row)})")
 
 
 def _offset(row: int, by: int = 0) -> str:
