@@ -15,6 +15,7 @@ from numba import njit
 
 import splitad as ad
 from examples.layers import GRU, LSTM, RNN
+from tests.pairs import check, pair
 
 f4 = np.float32
 
@@ -86,11 +87,11 @@ def sequence(seed: int = 1) -> np.ndarray:
 
 @pytest.mark.parametrize("kind", [RNN, LSTM, GRU], ids=["RNN", "LSTM", "GRU"])
 def test_layers(kind: Any) -> None:
-    ad.testing.check_vjp(loss, drawn(kind), sequence())
+    check(loss, drawn(kind), sequence())
 
 
 def test_two_calls_before_either_pullback() -> None:
-    forward = ad.split(loss)
+    forward = pair(loss)
     layer, series = drawn(RNN), sequence()
     _, first = forward(layer, series)
     _, second = forward(layer, series)  # the state goes on from where the first call left it
