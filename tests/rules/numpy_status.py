@@ -5,8 +5,8 @@
 
 A line of the file: the function, then for float64, float32 and complex128 "yes", "no" (refused, by name),
 "some" (of the forms) or "-" (Numba does not take it), then why a form is refused.  "yes": the cotangents
-agree with finite differences, where the text of the pair is run in plain Python (tests/fuzz/interpreted.py);
-of float32: there is a pair.
+agree with finite differences, or those of float32 with those of float64 (single.py), where the text of the
+pair is run in plain Python (tests/fuzz/interpreted.py).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import itertools
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ from splitad.rules import registry
 from splitad.testing import check_vjp
 from tests.fuzz.interpreted import Interpreted, check_in_python
 from tests.rules.numpy_table import ARGUMENTS, NUMPY
+from tests.rules.single import check_single
 
 FILE = Path(__file__).with_name("numpy_status.txt")
 DTYPES = ("float64", "float32", "complex128")
@@ -124,13 +126,22 @@ def arguments(fn: Callable[..., Any], dtype: str) -> list[Any]:
     return [ARGUMENTS[name](np.dtype(dtype)) for name in code.co_varnames[: code.co_argcount]]
 
 
+@lru_cache(maxsize=8)  # a float64 pair serves twice
+def _pair(fn: Callable[..., Any], dtype: str) -> Interpreted:
+    args = tuple(arguments(fn, dtype))
+    return Interpreted(numba.njit(fn), _activities(args), args, {})
+
+
+def _activities(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(activities.default(numba.typeof(arg)) for arg in args)
+
+
 def outcome(fn: Callable[..., Any], dtype: str) -> tuple[str, str]:
     """("yes", "no", "-" or "wrong"; why not)"""
     args = tuple(arguments(fn, dtype))
-    kinds = tuple(activities.default(numba.typeof(arg)) for arg in args)
     plain = numba.njit(fn)
     try:
-        forward = Interpreted(plain, kinds, args, {})
+        forward = _pair(fn, dtype)
     except SplitadError as error:
         cause: BaseException = error
         while isinstance(cause.__cause__, SplitadError):
@@ -138,9 +149,14 @@ def outcome(fn: Callable[..., Any], dtype: str) -> tuple[str, str]:
         return ("no", str(cause).split("\n")[0]) if _compiles(plain, args) else ("-", "")
     except (NumbaError, NotImplementedError) as error:
         return ("wrong", str(error)) if _compiles(plain, args) else ("-", "")
-    if dtype == "float32":  # Python does not round as compiled code does
-        return "yes", ""
-    return _checked(plain, forward, args, kinds)
+    try:
+        if dtype == "float32":  # differences would see little of it
+            check_single(fn, args, _activities(args), forward, _pair(fn, "float64"))
+        else:
+            _check(plain, forward, args)
+    except AssertionError as error:
+        return "wrong", str(error).split("\n")[0]
+    return "yes", ""
 
 
 def _compiles(plain: Any, args: tuple[Any, ...]) -> bool:
@@ -151,18 +167,12 @@ def _compiles(plain: Any, args: tuple[Any, ...]) -> bool:
     return True
 
 
-def _checked(
-    plain: Any, forward: Any, args: tuple[Any, ...], kinds: tuple[Any, ...]
-) -> tuple[str, str]:
+def _check(plain: Any, forward: Any, args: tuple[Any, ...]) -> None:
     """In plain Python; compiled, where that differs from Numba (the sign of a complex number, say)."""
     try:
         check_in_python(plain.py_func, *args, forward=forward, directions=1)
     except Exception:
-        try:
-            check_vjp(plain, *args, activities=kinds, directions=1)
-        except AssertionError as error:
-            return "wrong", str(error).split("\n")[0]
-    return "yes", ""
+        check_vjp(plain, *args, activities=_activities(args), directions=1)
 
 
 def status(name: str, forms: list[str], dtypes: tuple[str, ...] = DTYPES) -> list[str]:
