@@ -137,7 +137,8 @@ def show(found: dict[str, Any]) -> None:
 
     console = table.console()
     console.print(table.kernels(found["results"]))
-    console.print(table.programs(found["results"]))
+    if any(row.get("note") for row in found["results"]):
+        console.print(table.programs(found["results"]))
     if found["growth"]:
         console.print(table.growth(found["growth"]))
     if found["calls"]:
