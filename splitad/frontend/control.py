@@ -27,7 +27,8 @@ Lower = Callable[[Context, list[Node]], None]
 
 def branch(c: Context, node: Branch, lower: Lower) -> None:
     """An `if`; where the condition is known now, the side that is taken alone."""
-    if isinstance(node.stmt, ast.If):
+    # a flag of ours that the statement sets is no condition of the user's
+    if isinstance(node.stmt, ast.If) and getattr(node.stmt.test, "id", None) == node.test:
         taken = c.frame.typing.taken(node.stmt)
         if taken is not None:  # Numba did not even type the other side
             lower(c, node.then if taken else node.orelse)

@@ -1190,3 +1190,34 @@ def tuple_of_arrays_again(x, y, a):
         x = t[0] + y
     u, v = t
     return u + v * x
+
+
+@program((xs(), 0.2), (xs() - 3.0, 0.2))
+def known_condition_and_a_return(x, a):
+    """What follows a branch that is known to be taken, where the other one might leave."""
+    if not DEBUG:
+        x[0] = x[1] * a
+    elif x[2] > 0.0:
+        return 1.0
+    total = 0.0
+    for k in range(x.size):
+        if 2 != 0:
+            total += x[k]
+        elif total > a:
+            continue
+        if 1 > 2:
+            total = total * a
+        elif x[k] > 5.0:
+            break
+        total += a
+    n = 0
+    while n < 5:
+        n += 1
+        if SCALE > 0.0:
+            total += 0.25
+        else:
+            if total > a:
+                return total
+            total = 1.0
+        total *= 1.5
+    return total + x[0]
