@@ -34,6 +34,9 @@ class Case:
     prepare: Callable[[], None]
     exact: bool
     modified: tuple[bool, ...]
+    apart: bool = (
+        False  # whether Const arguments keep to themselves, though they share others' memory
+    )
 
     @property
     def duplicated(self) -> tuple[int, ...]:
@@ -53,6 +56,16 @@ class Case:
         for k in self.duplicated:
             values.update(snapshot(args[k], (k,)))
         return values
+
+    def moved(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Copies for differences: what they change is not what is Const, where that has its own part."""
+        copies = copy_args(args)
+        if not self.apart:
+            return copies
+        return tuple(
+            copy_args((args[k],))[0] if kind == "Const" else copies[k]
+            for k, kind in enumerate(self.kinds)
+        )
 
     def forward_at(self, at: tuple[Any, ...]) -> Tape:
         """Run forward on copies, then overwrite all that it was given or gave."""

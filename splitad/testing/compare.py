@@ -64,7 +64,7 @@ class _Point:
 
     def estimate(self, along: Values) -> Estimate:
         def run(h: float) -> np.ndarray | None:
-            args = copy_args(self.args)
+            args = self.case.moved(self.args)
             args = tuple(add(arg, along, (k,), h) for k, arg in enumerate(args))
             try:
                 return vector(self.case.run(args), self.paths)

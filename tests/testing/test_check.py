@@ -7,7 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numba import njit
+from numba.typed import List
 
+import splitad as ad
 from splitad.testing import check_vjp
 
 _spec = importlib.util.spec_from_file_location("fakes", Path(__file__).with_name("fakes.py"))
@@ -57,3 +60,33 @@ def test_arguments_in_a_star_are_one_argument() -> None:
         return out
 
     check_vjp(product, 2.0, 3.0, 5.0)
+
+
+@njit
+def products(x, y):
+    total = 0.0
+    for i in range(x.shape[0]):
+        total += x[i] * y[i]
+    return total
+
+
+@njit
+def products_with_a_list(x, kept):
+    return products(x, kept[0])
+
+
+@njit
+def doubled(x, y):
+    y[1] *= 2.0
+    return products(x, y)
+
+
+@pytest.mark.parametrize("const", [0, 1])
+def test_const_arguments_that_share_memory(const: int) -> None:
+    """Unwritten, each has its own part, and that of a Const argument is nobody's; written, they are one."""
+    x = np.array([0.3, -0.7, 1.1])
+    kinds = tuple(ad.Const if k == const else ad.Duplicated for k in range(2))
+    for other in (x, x[::-1]):
+        check_vjp(products, x, other, activities=kinds)
+        check_vjp(doubled, x, other, activities=kinds)
+    check_vjp(products_with_a_list, x, List([x]), activities=kinds)
