@@ -33,6 +33,7 @@ from collections.abc import Callable
 from llvmlite import ir
 from numba.core.runtime import _nrt_python
 
+from splitad.tape import freed
 from splitad.tape import pool_code as code
 from splitad.tape.machine_code import compiled
 from splitad.tape.pool_code import MAX_BLOCKS, MAX_POOLED
@@ -69,8 +70,9 @@ def pooled_bytes() -> int:
 
 
 def release_memory() -> None:
-    """Give the memory of freed tapes back to the operating system."""
+    """Give the memory of freed tapes and arrays back to the operating system."""
     _drain()
+    freed.give_back()
 
 
 def _build() -> tuple[Callable[[], None], object]:
@@ -81,4 +83,5 @@ def _build() -> tuple[Callable[[], None], object]:
     return drain, engine
 
 
+freed.keep()
 _drain, _engine = _build()  # the engine owns the machine code
