@@ -133,7 +133,9 @@ def _rule(
         else:
             raise RuleError(f"rule {name}: {key}= must be a text or a function, not {given!r}")
     samples = tuple(samples or ())
-    check = partial(sampled.check, name, primals[-1], tuple(params.split()), texts, helpers, samples)
+    check = partial(
+        sampled.check, name, primals[-1], tuple(params.split()), texts, helpers, samples
+    )
     return registry.scalar(
         name, primals, params, samples=samples, cheap=cheap, helpers=helpers, check=check, **texts
     )
