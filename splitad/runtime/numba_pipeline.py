@@ -11,13 +11,14 @@ here the answers are remembered, for one function.
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import signature
 from types import CodeType
 from typing import Any
 
 import numpy as np
 from numba import types
 from numba.core import compiler, ir
-from numba.core.codegen import JITCodeLibrary
+from numba.core.codegen import CPUCodegen, JITCodeLibrary
 from numba.core.compiler_machinery import register_pass
 from numba.core.typed_passes import NopythonRewrites, NopythonTypeInference
 from numba.core.untyped_passes import (
@@ -34,11 +35,18 @@ _NAMED = (FindLiterallyCalls, LiteralUnroll, WithLifting)  # passes for things t
 _NAMES = {"literally", "literal_unroll", "objmode", "objmode_context", "objectmode"}
 
 
+# Up to 0.61, Numba set up one manager of passes for a module.
+_SET_UP_ONCE = "llvm_module" in signature(CPUCodegen._function_pass_manager).parameters
+
+
 class GeneratedLibrary(JITCodeLibrary):  # type: ignore[misc]
     """The machine code of a generated function."""
 
     def _optimize_functions(self, ll_module: Any) -> None:
         """As Numba's, which also sets up the passes for every function that is only declared."""
+        if _SET_UP_ONCE:
+            super()._optimize_functions(ll_module)
+            return
         ll_module.data_layout = self._codegen._data_layout
         for function in ll_module.functions:
             if not function.is_declaration:
