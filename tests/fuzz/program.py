@@ -118,7 +118,7 @@ def _arguments(s: Scope) -> tuple[list[str], list[str], tuple[int, ...], list[st
     if s.chance(0.12):
         add(Name("p", "t"), f"({NUMBER}, 0.7)")
     if s.chance(0.08):
-        add(Name("w", "p"), f"Point({NUMBER}, 0.7)")
+        add(Name("w", "p"), f"Point({NUMBER}, 0.9)")  # a tie with p would be a kink
     if s.chance(0.1):
         add(Name("q", "q", (SIZE,)), f"Box({VECTOR}, {NUMBER})")
     if s.chance(0.25):
