@@ -10,7 +10,7 @@ import traceback
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numba
@@ -178,12 +178,18 @@ def _is_python(plain: Any, args: tuple[Any, ...], module: ModuleType) -> bool:
     values = [
         snapshot((*here, forward(*here)[0])),
         snapshot((*there, plain(*there))),
-        snapshot((*python, module.f(*python))),
+        snapshot((*python, _in_python(module)(*python))),
     ]
     mine, njit, wanted = (np.concatenate([np.ravel(v) for v in s.values()]) for s in values)
     if not mine.shape == njit.shape == wanted.shape:
         return False
     return np.allclose(mine, wanted, 1e-10, 1e-12) and not np.allclose(njit, wanted, 1e-10, 1e-12)
+
+
+def _in_python(module: ModuleType) -> Any:
+    """f, with its helpers as Python functions too: compiled, they take no lambda from Python."""
+    scope = {name: getattr(value, "py_func", value) for name, value in vars(module).items()}
+    return FunctionType(module.f.__code__, scope, closure=module.f.__closure__)
 
 
 _forwards: dict[int, Any] = {}
