@@ -179,7 +179,7 @@ def loop_plan(
         and not any(active(p) and not _summed(p, loop, definition, uses) for p in loop.params)
         # accumulations too, although they write no shadow: the pair forces of nbody, reversed in
         # forward order, are not vectorised (four times slower)
-        and _apart(reads, loop, definition, memory)
+        and stored_apart(reads, loop, definition, memory)
         and all(_affine(s, loop, definition) for s in rest)
     )
     return LoopPlan(gathered, deferred, shifts, tuple(adds), True, ascending)
@@ -255,7 +255,7 @@ def _shift(load: ir.Load, loop: ir.For, definition: dict[ir.Var, ir.Stmt]) -> Sh
     return Shift(sign * int(apart.value), (load.array, place))
 
 
-def _apart(
+def stored_apart(
     stores: list[ir.Store], loop: ir.For, definition: dict[ir.Var, ir.Stmt], memory: Memory
 ) -> bool:
     """Whether the stores of different iterations are to different elements."""

@@ -7,7 +7,8 @@ contents are still known there, from one of
 
 - a frozen global, which never changes;
 - a snapshot: L is the outermost loop around the load in which nothing may write the array; its contents
-  are copied once, behind L, instead of once per load.  L may be the whole function;
+  are copied once, behind L, instead of once per load.  L may be the whole function; statements of one block
+  between which nothing writes the array share the copy behind the last of them;
 - an undo log (analysis/undo.py);
 - a reference: an array made in f, out of the caller's reach, that nothing writes after L (or an argument
   that is only read, where the caller promises not to write it in between): it is kept, not copied.
@@ -16,7 +17,7 @@ contents are still known there, from one of
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from numba import types
@@ -126,6 +127,26 @@ class _Finder:
                 assert s.parent is not None
                 best = (s.owner, s.parent.depth)
         return best
+
+    def shared(self, copies: set[Copy]) -> dict[Copy, Copy]:
+        """For each of them the one that serves, which is made behind it or later in the same block."""
+        found = {copy: copy for copy in copies}
+        owners = {(copy.array, copy.after) for copy in copies if not copy.by_reference}
+        for copy in copies:
+            if copy.after is None or copy.by_reference:
+                continue
+            written = {id(w.stmt) for w in self.memory.writes_to(copy.array, self.where.root)}
+            block = self._block_of(copy.after)
+            first = next(k for k, s in enumerate(block.stmts) if id(s) == copy.after)
+            for stmt in block.stmts[first + 1 :]:
+                if written & {id(stmt), *(id(s) for s in _nested(stmt))}:
+                    break
+                if (copy.array, id(stmt)) in owners:
+                    found[copy] = replace(copy, after=id(stmt))
+        return found
+
+    def _block_of(self, stmt: int) -> ir.Block:
+        return next(s.block for s in self.where.all if any(id(x) == stmt for x in s.block.stmts))
 
     def _by_reference(self, array: ir.Var, after: ir.Stmt | None) -> bool:
         if not self.keeps or "references" in self.without:
@@ -281,6 +302,8 @@ def save_plan(
         copy = finder.copy_for_call(array, call, _scope_of(call, where))
         source[(id(call), array)] = copy
     order = where.position
+    merged = finder.shared(set(source.values()))
+    source = {key: merged[copy] for key, copy in source.items()}
     return Plan(
         {s: tuple(v) for s, v in taped.items()},
         {s: tuple(sorted(v, key=lambda stmt: order[id(stmt)])) for s, v in repeated.items()},

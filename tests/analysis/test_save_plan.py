@@ -82,6 +82,34 @@ def test_a_write_through_another_argument_counts() -> None:
     assert copies(find(text, alias=True)) == [("x", "i", False)]
 
 
+READ_TWICE = """
+f(x: float64[::1], y: float64[::1], n: int64):
+  v = view x[0:2]
+  for k in 0..n step 1:
+    for i in 0..n step 1:
+      t = x[i]
+      u = mul(t, t)
+      y[i] = u
+    {between}
+    for j in 0..n step 1:
+      t2 = x[j]
+      u2 = mul(t2, t2)
+      y[j] = u2
+    v[0] = 1.0
+  return
+"""
+
+
+def test_loops_that_read_the_same_share_a_snapshot() -> None:
+    assert copies(find(READ_TWICE.format(between="y[0] = 2.0"))) == [("x", "j", False)]
+
+
+def test_not_where_it_is_written_between() -> None:
+    for between in ("v[1] = 2.0", "for l in 0..n step 1:\n      v[1] = 2.0"):
+        found = copies(find(READ_TWICE.format(between=between)))
+        assert set(found) == {("x", "i", False), ("x", "j", False)}
+
+
 def test_loads_beside_the_store_are_taped() -> None:
     found = find("""
 f(x: float64[::1], n: int64):
