@@ -97,6 +97,8 @@ def split(
 
     The kernel must be free of races, as any correct kernel is: between two barriers no thread may write
     what another one reads or writes, unless by atomics.  Sums by atomics are not bitwise reproducible.
+    `cuda.atomic.max` and `min` give the whole cotangent to the offer that the element holds in the end; at a
+    tie to what was there before, and of equal offers to one, the same in every pullback of a launch.
 
     Each thread has a part of the tape in device memory.  How much it needs is known when the kernel is
     compiled, or follows from the launch, the scalar arguments and the shapes (then it is counted once, by a
@@ -358,6 +360,8 @@ def kernel_types(
     word = (types.int64, types.Array(types.int64, 1, "C"))
     back = [
         *(of(path) for path in given.kept),
+        *(of(path) for path in given.ends),
+        *(types.Array(types.int64, of(path).ndim, "C") for path in given.ends),  # type: ignore[attr-defined]
         *(of(path) for path in given.scalars),
         *(types.int64 for _ in given.sizes),
         *(types.Array(of(path), 1, "C") for path in given.bars),

@@ -30,8 +30,8 @@ from splitad.ir.verify import verify
 from splitad.ir.walk import walk
 from splitad.rules import registry
 from splitad.tape.layout import layout
+from splitad.targets.cuda import extremes, prepare
 from splitad.targets.cuda import forward as cuda_forward
-from splitad.targets.cuda import prepare
 from splitad.targets.cuda import pullback as cuda_pullback
 from splitad.targets.cuda.pullback import Parameters
 from splitad.targets.cuda.tape import Slots
@@ -159,6 +159,9 @@ def _build(
     _check("undo", fn)
 
     active = _activity(fn, wanted, options)
+    if options.kernel is not None:
+        fn = _check("extremes", extremes.run(fn, active))
+        active = _activity(fn, wanted, options)
     where, mem = active.memory.scopes, active.memory
     needs = reverse(fn, active, ids, lists.duplicated(fn, activities))
     stable = frozenset(

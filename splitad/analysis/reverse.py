@@ -136,6 +136,8 @@ def reverse(
             if isinstance(stmt.fn, ArrayOp):
                 for entry in stmt.args[1:-1]:  # where an atomic operation is done
                     need(entry)
+                for value in stmt.fn.winner:
+                    need(value)
             for operand in saved_operands(stmt, active):
                 if is_array(operand):
                     if isinstance(operand, ir.Var):

@@ -105,12 +105,6 @@ def check(fn: ir.Function, where: Scopes, active: Activity) -> None:
     for stmt, op in ops_of(fn):
         if op.kind == "barrier" or not active(stmt.args[0]):
             continue
-        if op.kind not in ("add", "sub"):
-            raise UnsupportedError(
-                f"{op.__name__} of values that carry a derivative is not supported yet.",
-                stmt.loc,
-                "Reduce by a loop over the values, or find the place of the extremum in an integer array.",
-            )
         if any(active(out) for out in stmt.outs):
             raise UnsupportedError(
                 f"The value that {op.__name__} returns is used, and carries a derivative: it depends on the "

@@ -10,6 +10,7 @@ functions that Numba can type without CUDA.  They are never run: generated code 
     cuda.local.array(n, t)      Alloc "local"           the thread's own
     cuda.syncthreads()          ArrayCall BARRIER       after it, others may have written any array
     cuda.atomic.add(a, i, v)    ArrayCall add(a, i, v)  its result is the old value, if that is used
+    cuda.atomic.max(a, i, v)    ArrayCall max(a, i, v)  targets/cuda/extremes.py adds results, and statements
 """
 
 from __future__ import annotations
@@ -144,10 +145,15 @@ class ArrayOp:
 
     A barrier's arguments are the `count` arrays that other threads may write.  An atomic's are the array,
     `count` indices, and the value.
+
+    winner: of a max or min with an adjoint, what says whether its value is what the element holds in the
+    end: a boolean; or whether it may be, and the value, to be compared with what the element holds.
+    kind "claim" and "confirm": the two steps that decide it (targets/cuda/extremes.py).
     """
 
     kind: str
     count: int = 0
+    winner: tuple[Any, ...] = ()
 
     @property
     def __name__(self) -> str:
@@ -163,9 +169,11 @@ class ArrayOp:
         return f"cuda.atomic.{self.kind}({{0}}, {place}, {{{self.count + 1}}})"
 
     def reads(self) -> tuple[int, ...]:
-        return () if self.kind == "barrier" else (0, self.count + 1)
+        return () if self.kind in ("barrier", "claim", "confirm") else (0, self.count + 1)
 
     def writes(self) -> tuple[int, ...]:
+        if self.kind in ("claim", "confirm"):
+            return ()
         return tuple(range(self.count)) if self.kind == "barrier" else (0,)
 
     def __call__(self, *args: Any) -> Any:

@@ -11,6 +11,8 @@ The values that they read are restored at the start of the reversed block.
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+
 import numpy as np
 from numba import types
 
@@ -18,7 +20,7 @@ from splitad.analysis.activity import is_differentiable
 from splitad.analysis.memory import is_array
 from splitad.analysis.reverse import operand_of, terms
 from splitad.analysis.scopes import Scope
-from splitad.codegen.python import index_text, new_array, operand, zero
+from splitad.codegen.python import access, index_text, new_array, operand, zero
 from splitad.ir import nodes as ir
 from splitad.ir.recursive import RecursiveFunction
 from splitad.ir.threads import ArrayOp
@@ -84,8 +86,32 @@ def _thread_op(r: Reversal, call: ir.ArrayCall, op: ArrayOp, scope: Scope) -> No
         r.w.line("cuda.syncthreads()")
         return
     array, *index, value = call.args
-    sign = {"add": "", "sub": "-"}[op.kind]
-    r.cotangents.add(value, f"{sign}{shadow_name(array)}[{index_text(r.w, tuple(index))}]", scope)
+    element = f"{shadow_name(array)}[{index_text(r.w, tuple(index))}]"
+    if op.kind in ("max", "min"):
+        _extremum(r, call, op, element, scope)
+    else:
+        r.cotangents.add(value, element if op.kind == "add" else f"-{element}", scope)
+
+
+def _extremum(r: Reversal, call: ir.ArrayCall, op: ArrayOp, element: str, scope: Scope) -> None:
+    """The winner takes the element's cotangent (targets/cuda/extremes.py)."""
+    w, (array, *index, value) = r.w, call.args
+    assert isinstance(array, ir.Var)
+    taken, nothing = f"bars_{len(w.lines)}", zero(w, array.type.dtype)
+    w.line(f"{taken} = {nothing}")
+    with ExitStack() as indented:
+        wins, *offered = (operand(w, value) for value in op.winner)
+        if offered:  # it is claimed once for all pullbacks
+            at, own = index_text(w, tuple(index)), "tape_thread + 1"
+            test = f"if {wins} and {offered[0]} == tape_end_{array.name}[{at}]:"
+            indented.enter_context(w.indented(test))
+            place = f"tape_claim_{array.name}, {access(at, len(index))}"
+            w.line(f"{taken}_by = cuda.atomic.cas({place}, 0, {own})")
+            wins = f"{taken}_by == 0 or {taken}_by == {own}"
+        indented.enter_context(w.indented(f"if {wins}:"))
+        w.line(f"{taken} = {element}")
+        w.line(f"{element} = {nothing}")
+    r.cotangents.add(value, taken, scope)
 
 
 # ---- functions of arrays -------------------------------------------------------------------------------

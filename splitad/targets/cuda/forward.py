@@ -11,13 +11,17 @@ def saxpy__forward(tape_float64, ..., tape_bytes, tape_need, x, y, a, n):
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from numba import types
 
+from splitad.analysis import threads
 from splitad.analysis.save_plan import Copy
 from splitad.analysis.scopes import Scope
-from splitad.codegen.python import operand, type_name
+from splitad.codegen.python import access, index_text, operand, statement, type_name
 from splitad.codegen.writer import Writer, identifier
 from splitad.ir import nodes as ir
+from splitad.ir.threads import ArrayOp
 from splitad.tape.layout import Column
 from splitad.targets.cuda.tape import Slots, last, write_thread
 from splitad.transform.augment import Augment
@@ -47,6 +51,8 @@ class _Forward(Augment):
         super().__init__(facts, w)
         self.slots = Slots(facts)
         self.checked = True  # by the launch
+        claims = (stmt for stmt, op in threads.ops_of(facts.fn) if op.kind == "claim")
+        self.claimed = {stmt.args[0] for stmt in claims}
 
     def kernel(self) -> None:
         w, root = self.w, self.where.root
@@ -67,8 +73,40 @@ class _Forward(Augment):
     def stmt(self, stmt: ir.Stmt, scope: Scope) -> None:
         if isinstance(stmt, ir.Alloc):
             self.w.line(f"{identifier(stmt.out.name)} = {array_text(self.w, stmt)}")
+            if stmt.out in self.claimed:
+                claim = array_text(self.w, stmt, types.int64)
+                self.w.line(f"tape_claim_{stmt.out.name} = {claim}")
+        elif isinstance(stmt, ir.ArrayCall) and isinstance(stmt.fn, ArrayOp) and stmt.outs:
+            self.thread_op(stmt, stmt.fn)
+            for out in stmt.outs:
+                self.save(out, scope)
         else:
             super().stmt(stmt, scope)
+
+    def thread_op(self, stmt: ir.ArrayCall, op: ArrayOp) -> None:
+        """An atomic operation with results, and what extremes.py puts behind barriers."""
+        w, (array, *index, value) = self.w, stmt.args
+        assert isinstance(array, ir.Var)
+        out, given = identifier(stmt.outs[-1].name), operand(w, value)
+        name, at = array.name, index_text(w, tuple(index[-op.count :]))
+        if op.kind == "claim":
+            w.line(f"{out} = False")
+            with w.indented(f"if {operand(w, index[0])}:"):
+                w.line(f"{out} = {identifier(name)}[{at}] == {given}")
+            with w.indented(f"if {out}:"):
+                place = f"tape_claim_{name}, {access(at, op.count)}"
+                w.line(f"cuda.atomic.exch({place}, tape_thread)")
+        elif op.kind == "confirm":
+            w.line(f"{out} = False")
+            with w.indented(f"if {given}:"):
+                w.line(f"{out} = tape_claim_{name}[{at}] == tape_thread")
+        elif not op.winner:
+            statement(w, stmt, unchecked=False)
+        else:
+            old, offers = (identifier(made.name) for made in stmt.outs[:2])
+            statement(w, replace(stmt, outs=stmt.outs[:1]), unchecked=False)
+            w.line(f"{offers} = {given} {'>' if op.kind == 'max' else '<'} {old}")
+            w.line(f"{out} = {given}")
 
     # ---- the tape: it is there already ------------------------------------------------------------
 
@@ -91,9 +129,9 @@ class _Forward(Augment):
         self.w.line("cur += 8")
 
 
-def array_text(w: Writer, stmt: ir.Alloc) -> str:
-    """A shared or local array like that of the statement."""
+def array_text(w: Writer, stmt: ir.Alloc, dtype: types.Type | None = None) -> str:
+    """A shared or local array like that of the statement, of its dtype or another one."""
     sizes = [operand(w, n) for n in stmt.shape]
     shape = sizes[0] if len(sizes) == 1 else f"({', '.join(sizes)})"
     space = "local" if stmt.kind == "local" else "shared"
-    return f"cuda.{space}.array({shape}, {type_name(w, stmt.out.type.dtype)})"
+    return f"cuda.{space}.array({shape}, {type_name(w, dtype or stmt.out.type.dtype)})"

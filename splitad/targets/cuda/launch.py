@@ -208,6 +208,8 @@ class Runner:
         total = (nbytes + SPARE) * launch.count if spec.slots.used else 0
         copied = [p for p in spec.given.kept if not spec.stable[p[0]]]  # type: ignore[index]
         held = total + sum(_nbytes(part(args, path)) for path in copied)
+        ends = [part(args, path) for path in spec.given.ends]
+        held += sum(_nbytes(x) + 8 * x.size for x in ends)
         if self.max_tape_bytes is not None and held > self.max_tape_bytes:
             raise TapeLimitError(
                 f"the tape of {spec.name} would take {held} bytes, more than max_tape_bytes="
@@ -221,6 +223,8 @@ class Runner:
         tape = loan.block(total) if total else None
         need = loan.word()
         spec.forward[launch.config](*_tape(spec, tape, launch), nbytes, need, *args)
+        kept += [loan.copy(x) for x in ends]
+        kept += [loan.zeros_of(tuple(x.shape), np.int64) for x in ends]
         made = Pullback(self, spec, launch, args, tape, nbytes, need, kept, held)
         weakref.finalize(made, loan.end).atexit = False
         counted = spec.counted_by is not None and self.tape_slots is None

@@ -22,6 +22,7 @@ from numba import types
 from splitad.analysis.activity import is_differentiable
 from splitad.analysis.memory import is_array
 from splitad.analysis.scopes import Scope
+from splitad.analysis.threads import ops_of
 from splitad.codegen.python import operand, zero
 from splitad.codegen.writer import Writer, identifier
 from splitad.ir import nodes as ir
@@ -45,13 +46,16 @@ Path = tuple[int | str, ...]
 class Parameters:
     """What the reverse kernel is given behind the tape, in this order.
 
-    kept: arrays of the arguments (or copies of them), by their paths.  scalars: scalar arguments.
+    kept: arrays of the arguments (or copies of them), by their paths.  ends: those of which it is given what
+    they held at the end, and then an integer array of the same shape for each (extremes.py).
+    scalars: scalar arguments.
     sizes: the size of an axis of an array.  bars: the scalars whose cotangents it adds up.
     inner: arrays of Const arguments that need a shadow all the same.  shadows: positions of the arguments
     with a shadow of the caller's.  active: positions of the Active arguments.
     """
 
     kept: tuple[Path, ...]
+    ends: tuple[Path, ...]
     scalars: tuple[Path, ...]
     sizes: tuple[tuple[Path, int], ...]
     bars: tuple[Path, ...]
@@ -82,12 +86,15 @@ def run(facts: Facts, name: str, names: dict[str, object], slots: Slots) -> tupl
         if isinstance(s, ir.Dim) and s.out in facts.kernel.free and identifier(s.out.name) in used
     ]
     params = [*sorted(slots.used), "tape_bytes", "tape_need"]
+    ends = _offered_to(facts)
     params += [f"kept_{v.name}" for v in kept]
+    params += [f"tape_end_{v.name}" for v in ends] + [f"tape_claim_{v.name}" for v in ends]
     params += [identifier(v.name) for v in scalars] + [identifier(s.out.name) for s in sizes]
     params += given
     w.lines[0] = f"def {name}({', '.join(params)}):"
     return w.text(), Parameters(
         tuple(paths[v] for v in kept),
+        tuple(paths[v] for v in ends),
         tuple(paths[v] for v in scalars),
         tuple((paths[s.array], s.axis) for s in sizes),
         tuple(leaf.path for leaf in bars),
@@ -122,6 +129,13 @@ def _inner(r: Reversal) -> list[ir.Leaf]:
         and leaf.var in r.shadows.shadowed
         and r.facts.active(leaf.var)
     ]
+
+
+def _offered_to(facts: Facts) -> list[ir.Var]:
+    """The arrays of the arguments whose final state decides who won (extremes.py)."""
+    paths = {leaf.var for leaf in facts.fn.leaves}
+    calls = (stmt for stmt, op in ops_of(facts.fn) if op.winner)
+    return list(dict.fromkeys(stmt.args[0] for stmt in calls if stmt.args[0] in paths))  # type: ignore[arg-type, misc]
 
 
 def _bar_name(leaf: ir.Leaf) -> str:

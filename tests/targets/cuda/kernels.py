@@ -537,3 +537,85 @@ def mixed_indices(x, a, n):
         if i % 4 == 0:
             cuda.atomic.add(x, 13 + i % 5, t)
         cuda.atomic.sub(x, 19, x[i] * a)
+
+
+# ---- extrema by atomics --------------------------------------------------------------------------------
+
+
+def _two_large(g: np.random.Generator) -> np.ndarray:
+    """One in each block that stays the largest when all are moved a little."""
+    x = 0.5 * g.random(16, np.float32)
+    x[5], x[12] = 1.3, 2.1
+    return x
+
+
+@case(
+    (2, 4),
+    lambda g: (0.05 * g.permutation(20), np.array([0.11, 2.0, 0.33]), np.full((2, 2), 1.3), 20),
+)
+@cuda.jit
+def largest(x, most, least, n):
+    for i in range(cuda.grid(1), n, cuda.gridsize(1)):
+        v = math.sin(x[i]) * x[i]
+        if i % 5 != 1:
+            cuda.atomic.max(most, i % 3, v)
+        cuda.atomic.min(least, (i % 2, i // 10), 2.0 - v)
+
+
+@case(
+    (2, 8),
+    lambda g: (_two_large(g), np.zeros(16, np.float32), np.full(1, -9.0, np.float32)),
+    atomic=True,
+)
+@cuda.jit
+def softmax(x, y, most):
+    s = cuda.shared.array(1, float32)
+    t = cuda.threadIdx.x
+    i = cuda.grid(1)
+    v = x[i] * x[i]
+    if t == 0:
+        s[0] = v
+    cuda.syncthreads()
+    cuda.atomic.max(s, 0, v)
+    cuda.syncthreads()
+    m = s[0]
+    cuda.syncthreads()
+    if t == 0:
+        cuda.atomic.max(most, 0, m)
+        s[0] = float32(0.0)
+    cuda.syncthreads()
+    e = math.exp(v - m)
+    cuda.atomic.add(s, 0, e)
+    cuda.syncthreads()
+    y[i] = e / s[0] * (float32(1.0) + m)
+
+
+@case((2, 8), lambda g: (0.2 + 0.02 * g.permutation(48).reshape(3, 16), np.zeros((3, 2)), 3, 14))
+@cuda.jit
+def rows_of_blocks(x, y, rows, n):
+    s = cuda.shared.array((2, 2), float64)
+    t = cuda.threadIdx.x
+    i = cuda.grid(1)
+    for k in range(rows):
+        if t < 4:
+            s[t // 2, t % 2] = 0.4 + 0.2 * t
+        cuda.syncthreads()
+        if i < n:
+            v = x[k, i] * x[k, i]
+            if t % 2 == 0:
+                cuda.atomic.max(s, (t // 4, 0), v)
+            else:
+                cuda.atomic.max(s, (t // 4, 1), 1.5 * v)
+        cuda.syncthreads()
+        if t == 0:
+            y[k, cuda.blockIdx.x] += s[0, 0] * s[1, 1] + s[1, 0] * s[0, 1]
+        cuda.syncthreads()
+
+
+@case((2, 8), lambda g: (g.standard_normal(N), g.random(N), N))
+@cuda.jit
+def clamp(x, y, n):
+    i = cuda.grid(1)
+    if i < n:
+        cuda.atomic.max(x, i, 0.0)
+        cuda.atomic.min(y, i, 0.5)

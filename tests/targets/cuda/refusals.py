@@ -185,11 +185,6 @@ def old_value(x, y):
 
 
 @cuda.jit
-def largest(x, y):
-    cuda.atomic.max(y, 0, x[cuda.grid(1)])
-
-
-@cuda.jit
 def chooses(x, y, n):
     for _ in range(n):
         x[0] = y[0] * 2.0
@@ -222,7 +217,6 @@ def recursive(x):
         (shuffles, (ones(8),), "cuda.shfl_sync is not supported"),
         (exchanges, (ones(8),), "cuda.atomic.exch is not supported"),
         (old_value, (ones(8), ones(8)), "returns is used"),
-        (largest, (ones(8), ones(8)), "cuda.atomic.max of values"),
         (chooses, (ones(8), ones(8), 3), "Which array a name stands for"),
         (unknown_step, (ones(8), 2), "step of this range"),
         (recursive, (ones(8),), "calls itself"),

@@ -1,7 +1,7 @@
 """The tests of kernels' gradients, run by numba's simulator in a process of its own.
 
 The simulator is chosen when numba is imported, for the whole process.  The tests are in simulated.py,
-refusals.py and random_kernels.py.
+refusals.py, extrema.py and random_kernels.py.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent.parent.parent
 
 
-@pytest.mark.parametrize("file", ["simulated.py", "refusals.py", "random_kernels.py"])
+@pytest.mark.parametrize("file", ["simulated.py", "refusals.py", "extrema.py", "random_kernels.py"])
 def test_in_the_simulator(file: str) -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
     done = subprocess.run(
