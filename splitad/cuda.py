@@ -22,6 +22,9 @@ from splitad.errors import (
     SplitadError,
     UnsupportedError,
 )
+from splitad.frontend.cuda_names import is_cuda_function
+from splitad.frontend.source import to_differentiate
+from splitad.gradients import Parameters, Wrt, positions
 from splitad.ir.activities import Activity, check_given, stable
 from splitad.pipeline import Options
 from splitad.runtime.pairs import tape_limit
@@ -49,15 +52,18 @@ __all__ = [
     "Forward", "Pullback", "kernel_types", "release_memory", "split", "value_and_grad", "vjp",
 ]  # fmt: skip
 
-Wrt = int | str | tuple[int | str, ...]
-
 
 class Forward:
     """``forward[blocks, threads, stream, shared](*args)`` launches the kernel and returns the pullback."""
 
+    is_derivative = True
+
     def __init__(self, runner: Runner, name: str) -> None:
         self._runner = runner
         self.__name__ = name
+
+    def __repr__(self) -> str:
+        return f"<forward of {self.__name__}>"
 
     def __getitem__(self, config: Any) -> Callable[..., Pullback]:
         launch = Launch.of(config)
@@ -112,13 +118,13 @@ def split(
     (shadows are NaN then); cotangents of scalars stay on the device, in arrays of one element, or are added
     to those in `pullback(..., out=)`.  The streams of other libraries' arrays are not waited for either.
     """
-    py_func = getattr(kernel, "py_func", kernel)
-    names = list(inspect.signature(py_func).parameters)
-    check_given(py_func.__name__, len(names), activities)
+    py_func = to_differentiate(kernel)
+    count = len(inspect.signature(py_func).parameters)
+    check_given(py_func.__name__, count, activities)
     options = Options(
         error_model="numpy",  # CUDA has no exceptions
         strong_zero=strong_zero,
-        stable=stable(len(names), modified_between),
+        stable=stable(count, modified_between),
     )
     tape_limit(max_tape_bytes)  # refuses what is no number of bytes
     work = _Specialise(kernel, tuple(activities) or None, options, _options_of(kernel))
@@ -128,12 +134,20 @@ def split(
 class _Launchable:
     """``self[blocks, threads, stream, shared](*args)`` calls a function with the launch first."""
 
-    def __init__(self, function: Callable[..., Any], doc: str) -> None:
-        self._function = function
+    is_derivative = True
+
+    def __init__(self, function: Callable[..., Any], kernel: str, doc: str) -> None:
+        self._function, self._kernel = function, kernel
         self.__doc__ = doc
+
+    def __repr__(self) -> str:
+        return f"<derivative of {self._kernel}>"
 
     def __getitem__(self, config: Any) -> Callable[..., Any]:
         return partial(self._function, config)
+
+    def __call__(self, *args: Any) -> Any:
+        raise TypeError(f"say how to launch {self._kernel}: [blocks, threads](...)")
 
 
 def vjp(kernel: Callable[..., Any], wrt: Wrt | None = None) -> _Launchable:
@@ -142,19 +156,20 @@ def vjp(kernel: Callable[..., Any], wrt: Wrt | None = None) -> _Launchable:
     pullback({name or position: cotangent}) takes cotangents of the final states of arrays and returns new
     ones for the arguments in wrt (all by default; None where an argument has none).
     """
-    names = _names(kernel)
+    parameters = _parameters(kernel)
     forward = _kept(kernel, True)
-    wanted = range(len(names)) if wrt is None else _positions(names, wrt, kernel)
+    every = tuple(range(len(parameters)))
+    wanted = every if wrt is None else positions(wrt, parameters, forward.__name__)
 
     def run(config: Any, *args: Any) -> Callable[..., tuple[Any, ...]]:
         pullback = forward[config](*args)
 
         def pull(exit_bar: Mapping[str | int, Any]) -> tuple[Any, ...]:
-            return _pull(pullback, names, exit_bar, kernel, wanted)
+            return _pull(pullback, parameters, exit_bar, forward.__name__, wanted)
 
         return pull
 
-    return _Launchable(run, vjp.__doc__ or "")
+    return _Launchable(run, forward.__name__, vjp.__doc__ or "")
 
 
 def value_and_grad(
@@ -167,10 +182,11 @@ def value_and_grad(
     argument, or a tuple of them; then the gradient is a tuple.  The arguments are put back as they were
     before the call; restore=False leaves them as the kernel does.
     """
-    names = _names(kernel)
+    parameters = _parameters(kernel)
+    names = list(parameters)
     forward = _kept(kernel, False)
-    (at,) = _positions(names, loss, kernel)
-    wanted = _positions(names, wrt, kernel)
+    (at,) = positions(loss, parameters, forward.__name__)
+    wanted = positions(wrt, parameters, forward.__name__)
 
     def run(config: Any, *args: Any) -> tuple[float, Any]:
         launch = Launch.of(config)
@@ -183,7 +199,7 @@ def value_and_grad(
             final = device.as_array(args[at])
             value = float(device.read(final, launch.stream).reshape(-1)[0])
             one = device.to_device(np.ones(tuple(final.shape), final.dtype), launch.stream)
-            found = _pull(pullback, names, {at: one}, kernel, wanted)
+            found = _pull(pullback, parameters, {at: one}, forward.__name__, wanted)
         finally:
             for x, copy in saved:
                 device.assign(x, copy, launch.stream)
@@ -194,7 +210,7 @@ def value_and_grad(
                 )
         return value, found if isinstance(wrt, tuple) else found[0]
 
-    return _Launchable(run, value_and_grad.__doc__ or "")
+    return _Launchable(run, forward.__name__, value_and_grad.__doc__ or "")
 
 
 @lru_cache(maxsize=128)
@@ -203,36 +219,27 @@ def _kept(kernel: Callable[..., Any], modified_between: bool) -> Forward:
     return split(kernel, modified_between=modified_between)
 
 
-def _names(kernel: Any) -> list[str]:
-    return list(inspect.signature(getattr(kernel, "py_func", kernel)).parameters)
-
-
-def _positions(names: list[str], wrt: Wrt, kernel: Any) -> tuple[int, ...]:
-    found = []
-    for one in wrt if isinstance(wrt, tuple) else (wrt,):
-        position = names.index(one) if one in names else one
-        if not isinstance(position, int) or not 0 <= position < len(names):
-            raise ValueError(f"{getattr(kernel, '__name__', kernel)} has no argument {one!r}")
-        found.append(position)
-    return tuple(found)
+def _parameters(kernel: Callable[..., Any]) -> Parameters:
+    return inspect.signature(to_differentiate(kernel)).parameters
 
 
 def _pull(
     pullback: Pullback,
-    names: list[str],
+    parameters: Parameters,
     exit_bar: Mapping[str | int, Any],
-    kernel: Any,
+    function: str,
     wanted: Sequence[int],
 ) -> tuple[Any, ...]:
     """The cotangents of the arguments at these positions, for those of the final states."""
     shadows = dict(zip(pullback.shadowed, pullback.make_zero(), strict=True))
     for key, bar in exit_bar.items():
-        (k,) = _positions(names, key, kernel)
+        (k,) = positions(key, parameters, function)
+        name = list(parameters)[k]
         if k not in shadows or isinstance(shadows[k], tuple) or not device.is_array(bar):
-            raise ShadowError(f"the cotangent of {names[k]} is not one of an array on the device")
+            raise ShadowError(f"the cotangent of {name} is not one of an array on the device")
         to, given = shadows[k], device.as_array(bar)
         if tuple(to.shape) != tuple(given.shape) or to.dtype != given.dtype:
-            raise ShadowError(f"the cotangent of {names[k]} has another shape or dtype")
+            raise ShadowError(f"the cotangent of {name} has another shape or dtype")
         device.assign(to, given, pullback.stream)
     scalars = dict(zip(pullback.active, pullback(*shadows.values()), strict=True))
     return tuple({**shadows, **scalars}.get(k) for k in wanted)
@@ -292,7 +299,7 @@ class _Specialise:
 
     def pair(self, argtypes: tuple[types.Type, ...], dims: int) -> CompiledPair:
         options = replace(self.options, kernel=dims)
-        count = len(inspect.signature(getattr(self.kernel, "py_func", self.kernel)).parameters)
+        count = len(_parameters(self.kernel))
         if len(argtypes) != count:
             raise TypeError(f"the kernel takes {count} arguments, not {len(argtypes)}")
         return CompiledPair(Request(self.kernel, self.activities, self.wrt, options), argtypes)
@@ -312,6 +319,10 @@ _WITHOUT_MEANING = {"device", "inline", "forceinline", "debug", "extensions", "c
 
 def _options_of(kernel: Any) -> dict[str, Any]:
     """The options of cuda.jit that the pair's kernels get too."""
+    if hasattr(kernel, "py_func") and not is_cuda_function(kernel):
+        raise TypeError(
+            f"{kernel.__name__} is compiled for the CPU: a kernel is made by cuda.jit, or is a plain function"
+        )
     given = dict(getattr(kernel, "targetoptions", {}))
     if getattr(kernel, "_fastmath", False):  # in the simulator
         given["fastmath"] = True

@@ -343,6 +343,8 @@ def _check_arguments(spec: Specialisation, args: Sequence[Any]) -> None:
 class Pullback:
     """The derivative of one launch: ``pullback(*shadows)``, any number of times."""
 
+    is_derivative = True
+
     def __init__(
         self,
         runner: Runner,
@@ -359,6 +361,9 @@ class Pullback:
         self._tape, self._capacity, self._need, self._kept = tape, capacity, need, kept
         self._checked = False
         self.tape_nbytes = nbytes  # on the device
+
+    def __repr__(self) -> str:
+        return f"<pullback of {self._spec.name}>"
 
     @property
     def shadowed(self) -> tuple[int, ...]:

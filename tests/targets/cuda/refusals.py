@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numba import cuda, float64
+from numba import cuda, float64, njit
 
 import splitad as ad
 from tests.targets.cuda.checking import check, run, to_device
@@ -235,6 +235,31 @@ def test_functions_for_the_cpu_have_no_threads() -> None:
 
     with pytest.raises(ad.UnsupportedError, match="Use ad.cuda.split"):
         ad.split(on_the_cpu)(ones(3))
+
+
+class Plain:
+    def kernel(self, x):
+        x[cuda.grid(1)] = 1.0
+
+
+def test_what_is_no_kernel() -> None:
+    """As ad.split says it."""
+    forward = ad.cuda.split(SAXPY.kernel)
+    pullback = forward[2, 8](D(ones(N)), D(ones(N)), 0.5, N)
+    for derivative in (forward, pullback, ad.cuda.vjp(SAXPY.kernel)):
+        with pytest.raises(ad.UnsupportedError, match="of saxpy> is a derivative"):
+            ad.cuda.split(derivative)
+    with pytest.raises(ad.UnsupportedError, match="bound method"):
+        ad.cuda.split(Plain().kernel)
+    with pytest.raises(ad.NoRuleError, match="no Python source"):
+        ad.cuda.split(math.sin)
+    with pytest.raises(TypeError, match="how to launch saxpy"):
+        ad.cuda.vjp(SAXPY.kernel)(1.0)
+    for nothing in (3.0, np.float64, "kernel"):
+        with pytest.raises(TypeError, match="is not a function"):
+            ad.cuda.vjp(nothing)
+    with pytest.raises(TypeError, match="for the CPU"):
+        ad.cuda.split(njit(SAXPY.kernel.py_func))
 
 
 # ---- the boundary --------------------------------------------------------------------------------------
@@ -531,8 +556,14 @@ def test_vjp() -> None:
     assert only == x.sum()
     with pytest.raises(ad.ShadowError, match="shape"):
         pullback({"y": D(ones(2))})
-    with pytest.raises(ValueError, match="no argument"):
+    (last,) = ad.cuda.vjp(SAXPY.kernel, wrt=-2)[2, 8](D(x), D(y), 0.5, N)({"y": D(ones(N))})
+    assert last == x.sum()
+    with pytest.raises(TypeError, match="saxpy has no argument 'z'"):
         ad.cuda.vjp(SAXPY.kernel, wrt="z")
+    with pytest.raises(TypeError, match="4 arguments; wrt=4"):
+        ad.cuda.vjp(SAXPY.kernel, wrt=4)
+    with pytest.raises(TypeError, match="no argument 'z'"):
+        pullback({"z": D(ones(N))})
 
 
 @cuda.jit
