@@ -189,6 +189,8 @@ class _Parser:
             return ir.ArrayCall((self.define(name, types.float64),), fn, args, loc=LOC)
         kinds = [a.type for a in args]
         widest = next((t for t in (types.float64, types.int64) if t in kinds), types.float64)
+        if set(kinds) == {types.boolean}:
+            widest = types.boolean
         if fn in vars(math).values() and match[2] not in ("gcd",):
             widest = types.float64
         out = self.define(name, types.boolean if match[2] in _BOOLEAN else widest)

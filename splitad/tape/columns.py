@@ -234,6 +234,23 @@ def add_at(typingctx: Any, array: Any, index: Any, value: Any) -> Any:
     return types.none(array, index, value), codegen
 
 
+@intrinsic(prefer_literal=True)
+def clear_rows(typingctx: Any, array: Any, index: Any, row: Any, rows: Any, width: Any) -> Any:
+    _need_fit(array, types.intp)
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        start = context.cast(builder, args[1], index, types.intp)
+        zero = context.get_constant_null(array.dtype)
+        for k in range(rows.literal_value):
+            for j in range(width.literal_value):
+                by = context.get_constant(types.intp, k * row.literal_value + j)
+                at = element(context, builder, array, args[0], types.intp, builder.add(start, by))
+                store_element(context, builder, array, zero, at)
+        return context.get_dummy_value()
+
+    return types.none(array, index, row, rows, width), codegen
+
+
 def _need_conversion(typingctx: Any, value: Any, array: Any) -> None:
     if typingctx.can_convert(value, array.dtype) is None:
         raise NumbaTypeError(f"cannot store {value} in {array}")

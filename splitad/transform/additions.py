@@ -27,7 +27,7 @@ from splitad.analysis.threads import Kernel
 from splitad.codegen.python import new_array, statement, zero
 from splitad.codegen.writer import Writer
 from splitad.ir import nodes as ir
-from splitad.tape.ops import load_at, store_at
+from splitad.tape.ops import clear_rows, load_at, store_at
 from splitad.transform.shadows import add_element
 
 CHUNK = 512  # iterations kept in a buffer at a time: some rows of it fit into the L1 cache
@@ -124,19 +124,20 @@ class Additions:
 
     def _clear_margins(self, counter: str, groups: Iterable[list[ir.Load]]) -> None:
         """Zeros behind the last iteration; before the first there are some from the start."""
-        widths: dict[tuple[str, int], int] = {}
+        cleared: dict[str, tuple[int, int]] = {}  # of a buffer, how many rows and how wide
         for loads in groups:
             if len(loads) > 1:
                 shifts = self._shifts(loads)
                 for load in loads:
-                    place = self.stored[id(load)]
-                    widths[place] = max(widths.get(place, 0), max(shifts) - min(shifts))
-        if any(widths.values()):
-            self.w.line(f"at = hi_{counter} - lo_{counter} + {MARGIN}")
-        for (name, row), width in widths.items():
-            nothing = zero(self.w, self.buffers.rows[name][0])
-            for k in range(width):
-                self.w.line(f"store_at({name}, {_offset(row, k)}, {nothing})")
+                    name, row = self.stored[id(load)]
+                    rows, width = cleared.get(name, (0, 0))
+                    width = max(width, max(shifts) - min(shifts))
+                    cleared[name] = max(rows, row + 1), width
+        for name, (rows, width) in cleared.items():
+            if width:
+                self.w.use("clear_rows", clear_rows)
+                end = f"hi_{counter} - lo_{counter} + {MARGIN}"
+                self.w.line(f"clear_rows({name}, {end}, {ROW}, {rows}, {width})")
 
     def _gather(self, counter: str, loads: list[ir.Load]) -> None:
         """Add, to each element that any iteration of the piece adds to, what all of them have for it."""

@@ -48,6 +48,13 @@ class Cotangents:
         return self.name(var) if var in self.begun else zero(self.w, var.type)
 
     @contextmanager
+    def twice(self) -> Iterator[None]:
+        """For a body that is written once more afterwards: what begins in it begins again then."""
+        begun, same = set(self.begun), dict(self.same)
+        yield
+        self.begun, self.same = begun, same
+
+    @contextmanager
     def as_one(self, var: ir.Var) -> Iterator[str]:
         """For a while, 1 stands for the cotangent of var, which is given."""
         before = self.same.get(var)

@@ -48,6 +48,7 @@ class Facts:
     kernel: Kernel | None = None  # of a CUDA kernel
     partials: bool = True  # whether analysis/partials.py has its way
     adjoint_loops: bool = True  # whether loops are reversed as analysis/adjoint_loops.py plans it
+    ring_ends: bool = True  # and its inner iterations by themselves (analysis/ring_ends.py)
 
 
 def activity_of(facts: Facts, leaf: ir.Leaf) -> str:

@@ -17,6 +17,7 @@ from collections.abc import Callable
 
 from numba import types
 
+from splitad.analysis.ring_ends import Inner
 from splitad.analysis.save_plan import Copy
 from splitad.analysis.scopes import Scope
 from splitad.codegen.python import dtype_name, load_text, statement, type_name
@@ -37,20 +38,42 @@ class Restored:
         self.facts, self.w = facts, w
         self.plan, self.record = facts.plan, facts.layout.record
         self.slot: dict[Scope, Callable[[Column], str]] = {}
+        self.inner: Inner | None = None  # known in the loop being reversed; analysis/ring_ends.py
 
     def values(self, scope: Scope) -> None:
         """The values that adjoints in this block and inside it read."""
         for var in self.plan.taped.get(scope, ()):
+            if self.is_known(var):
+                continue
             place = self.record[scope.record].column(var)
             self.w.line(f"{identifier(var.name)} = {self.slot[scope.record](place)}")
         for stmt in self.plan.recomputed.get(scope, ()):
-            if isinstance(stmt, ir.Load) and isinstance(stmt.array, ir.Var):
-                copy = self.plan.source[stmt.out]
-                array = _undo_name(copy.array) if copy.undo else _copy_name(copy)
-                text = load_text(self.w, stmt, array, unchecked=True)
-                self.w.line(f"{identifier(stmt.out.name)} = {text}")
-            else:
-                statement(self.w, stmt, unchecked=True)
+            if isinstance(stmt, ir.Load) and self.inner is not None:
+                stmt = self.inner.instead(stmt)
+            elif self.is_known(stmt.out):  # type: ignore[union-attr]
+                continue
+            self.again(stmt)
+
+    def again(self, stmt: ir.Stmt) -> None:
+        """What is computed again."""
+        if isinstance(stmt, ir.Load) and isinstance(stmt.array, ir.Var):
+            copy = self.plan.source[stmt.out]
+            array = _undo_name(copy.array) if copy.undo else _copy_name(copy)
+            text = load_text(self.w, stmt, array, unchecked=True)
+            self.w.line(f"{identifier(stmt.out.name)} = {text}")
+        else:
+            statement(self.w, stmt, unchecked=True)
+
+    def is_known(self, var: ir.Var) -> bool:
+        """Whether the inner iterations of a loop know a value, which is then written if anything reads it."""
+        inner = self.inner
+        if inner is None or (var not in inner.counted and var not in inner.truth):
+            return False
+        if var in inner.read and var in inner.counted:
+            statement(self.w, inner.counted[var], unchecked=True)
+        elif var in inner.read:
+            self.w.line(f"{identifier(var.name)} = {inner.truth[var]}")
+        return True
 
     # ---- arrays -----------------------------------------------------------------------------------
 

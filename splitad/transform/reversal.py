@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from splitad.analysis.adjoint_loops import accumulations, count_uses
+from splitad.analysis.bounds import Bounds
 from splitad.codegen.writer import Writer
 from splitad.ir import nodes as ir
 from splitad.transform.additions import Buffers
@@ -27,6 +28,7 @@ class Reversal:
     buffers: Buffers
     uses: dict[ir.Var, int]
     accumulated: frozenset[int]
+    bounds: Bounds
 
     @staticmethod
     def of(facts: Facts, w: Writer) -> Reversal:
@@ -46,4 +48,5 @@ class Reversal:
             Buffers(),
             uses,
             accumulated=frozenset(id(stmt) for pair in pairs for stmt in pair),
+            bounds=Bounds(facts.fn),
         )

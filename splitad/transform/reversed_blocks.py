@@ -6,6 +6,15 @@ for i in range(n):                  trips_i = trip_count(n); cur -= 8 * trips_i;
                                         d_x = ...                         shadows of arrays made here
                                         d_t = 2 * (t * d_s)               the adjoints, last one first
                                         d_x[i] += math.cos(x_i) * d_t
+
+A loop over a ring is reversed in two, where its iterations can be reversed in any order; the inner ones
+vectorise (analysis/ring_ends.py):
+
+for i in range(n):                      for i in range(1, trips_i - 1):
+    t = x[i - 1] * x[(i + 1) % n]           ...                               no index wraps around
+                                        for edge_i in range(at_most(trips_i, 2)):
+                                            i = edge_i + (edge_i >= 1) * trip_count(trips_i - 2)
+                                            ...                               any index
 """
 
 from __future__ import annotations
@@ -13,10 +22,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from splitad.analysis import ring_ends
 from splitad.analysis.adjoint_loops import LoopPlan, loop_plan
 from splitad.analysis.memory import is_array
 from splitad.analysis.partials import Region, regions
 from splitad.analysis.reverse import has_reverse
+from splitad.analysis.ring_ends import Inner
 from splitad.analysis.scopes import Scope
 from splitad.codegen.python import operand
 from splitad.codegen.writer import identifier
@@ -29,6 +40,8 @@ from splitad.transform.cotangents import ONE, Carried
 from splitad.transform.facts import zero_based
 from splitad.transform.loops import LoopText
 from splitad.transform.reversal import Reversal
+
+Iteration = Callable[..., None]  # writes one, given where additions go
 
 
 def enter(r: Reversal, scope: Scope) -> None:
@@ -51,6 +64,7 @@ def adjoints(
     if waits and r.facts.partials:
         found = regions(scope, r.facts.where, r.uses, r.facts.active)
         last = {id(region.stmts[-1]): region for region in found}
+    inner = r.tape.inner
     for stmt in reversed(scope.block.stmts):
         if id(stmt) in last:
             _through_partial(r, last[id(stmt)], scope, additions)
@@ -70,9 +84,14 @@ def adjoints(
         elif isinstance(stmt, ir.While):
             _while(r, stmt, scope)
         elif isinstance(stmt, ir.If):
-            _if(r, stmt, additions)
+            side = inner.side(stmt) if inner is not None else None
+            if side is not None:
+                r.cotangents.begin_outer(stmt)
+                _side(r, side, stmt.outs, additions)
+            else:
+                _if(r, stmt, additions)
         else:
-            adjoint(r, stmt, scope, additions)
+            adjoint(r, stmt if inner is None else inner.instead(stmt), scope, additions)
 
 
 def _through_partial(r: Reversal, region: Region, scope: Scope, additions: Additions) -> None:
@@ -105,32 +124,84 @@ def _for(r: Reversal, loop: ir.For, scope: Scope) -> None:
     carried = Carried.start(loop, r.cotangents)
     text.write_trips(w)
     r.tape.enter_for(text, body)
-    plan = LoopPlan()
-    if r.facts.adjoint_loops:
-        plan = loop_plan(loop, r.facts.active.memory, r.facts.active, r.accumulated, r.uses)
-    if any(r.tape.is_undone(stmt) for stmt in loop.body.stmts):
-        plan = replace(plan, ascending=False)  # in the order of an undo log, last first
-    if r.facts.kernel is not None:  # a thread's own loop does not vectorise
-        plan = replace(plan, deferred={}, ascending=False, independent=False)
-    additions = Additions(w, r.buffers, plan, r.facts.kernel)
-    waits = not plan.independent and r.facts.kernel is None and _innermost(loop)
+    plan, inner = _plan(r, loop)
 
-    def iteration() -> None:
+    def iteration(additions: Additions, waits: bool = False) -> None:
         enter(r, body)
         carried.yielded(body)
         adjoints(r, body, additions, waits)
 
-    additions.start_gathered()
-    if plan.deferred:
-        _in_pieces(r, text, additions, iteration)
+    if inner is not None:
+        with r.cotangents.twice():
+            _inner(r, text, inner, plan, iteration)
+        _ends(r, text, inner, iteration)
     else:
-        span = text.range(w) if plan.ascending else text.reversed_range(w)
-        with w.indented(f"for {text.index} in {span}:"):
-            text.write_counter(w)
-            iteration()
-    additions.add_gathered(text.trips)
+        waits = not plan.independent and r.facts.kernel is None and _innermost(loop)
+        additions = Additions(w, r.buffers, plan, r.facts.kernel)
+        additions.start_gathered()
+        if plan.deferred:
+            _in_pieces(r, text, additions, iteration)
+        else:
+            span = text.range(w) if plan.ascending else text.reversed_range(w)
+            with w.indented(f"for {text.index} in {span}:"):
+                text.write_counter(w)
+                iteration(additions, waits)
+        additions.add_gathered(text.trips)
     r.tape.leave(text.record, body)
     carried.finish(scope)
+
+
+def _plan(r: Reversal, loop: ir.For) -> tuple[LoopPlan, Inner | None]:
+    """How a loop is reversed; what its inner iterations know, where these have a loop of their own."""
+    facts = r.facts
+    if facts.kernel is not None:  # a thread's own loop does not vectorise
+        plan = loop_plan(loop, facts.active.memory, facts.active, r.accumulated, r.uses)
+        plan = plan if facts.adjoint_loops else LoopPlan()
+        return replace(plan, deferred={}, ascending=False, independent=False), None
+    if not facts.adjoint_loops:
+        return LoopPlan(), None
+    plan = loop_plan(loop, facts.active.memory, facts.active, r.accumulated, r.uses)
+    if any(r.tape.is_undone(stmt) for stmt in walk(loop.body)):
+        return replace(plan, ascending=False), None  # in the order of an undo log, last first
+    if not plan.ascending and facts.ring_ends and zero_based(loop) and _innermost(loop):
+        inner = ring_ends.inner(loop, facts.where.definition, r.bounds)
+        if inner is not None:
+            alone = inner.loop(loop)
+            accumulated = r.accumulated | {
+                id(s) for k, s in inner.loads.items() if k in r.accumulated
+            }
+            of_inner = loop_plan(alone, facts.active.memory, facts.active, accumulated, r.uses)
+            if of_inner.ascending:
+                return of_inner, inner
+    return plan, None
+
+
+def _inner(r: Reversal, text: LoopText, inner: Inner, plan: LoopPlan, iteration: Iteration) -> None:
+    """The iterations that reach around no ring."""
+    additions = Additions(r.w, r.buffers, plan, None)
+    trips = f"{text.trips} - {inner.head + inner.tail}"
+    r.tape.inner = inner
+    additions.start_gathered()
+    if plan.deferred:
+        _in_pieces(r, text, additions, iteration, inner)
+    else:
+        stop = f"{text.trips} - {inner.tail}" if inner.tail else text.trips
+        with r.w.indented(f"for {text.index} in range({inner.head}, {stop}):"):
+            iteration(additions)
+    r.tape.inner = None
+    additions.add_gathered(trips)
+
+
+def _ends(r: Reversal, text: LoopText, inner: Inner, iteration: Iteration) -> None:
+    """The others."""
+    w, both, edge = r.w, inner.head + inner.tail, f"edge_{text.counter}"
+    w.use("at_most", at_most)
+    with w.indented(f"for {edge} in range(at_most({text.trips}, {both})):"):
+        place = edge
+        if inner.tail:
+            place += f" + ({edge} >= {inner.head}) * trip_count({text.trips} - {both})"
+        w.line(f"{text.counter} = {place}")
+        iteration(Additions(w, r.buffers, LoopPlan(independent=True), None))
 
 
 def _innermost(loop: ir.For | ir.While) -> bool:
@@ -138,21 +209,29 @@ def _innermost(loop: ir.For | ir.While) -> bool:
 
 
 def _in_pieces(
-    r: Reversal, text: LoopText, additions: Additions, iteration: Callable[[], None]
+    r: Reversal,
+    text: LoopText,
+    additions: Additions,
+    iteration: Iteration,
+    inner: Inner | None = None,
 ) -> None:
     """The reversed loop, a piece at a time, what its adjoints add going through buffers."""
     w, k, rising = r.w, text.counter, additions.plan.ascending
     first = "" if zero_based(text.loop) else f"{operand(w, text.loop.start)} + "
-    count = f"({text.trips} + {CHUNK - 1}) // {CHUNK}"
+    trips = text.trips
+    if inner is not None:
+        first = f"{inner.head} + " if inner.head else ""
+        trips = f"trip_count({trips} - {inner.head + inner.tail})"
+    count = f"({trips} + {CHUNK - 1}) // {CHUNK}"
     pieces = f"range({count})" if rising else f"range({count} - 1, -1, -1)"
     with w.indented(f"for piece_{k} in {pieces}:"):
         w.line(f"lo_{k} = {first}piece_{k} * {CHUNK}")
         w.use("at_most", at_most)
-        w.line(f"hi_{k} = at_most(lo_{k} + {CHUNK}, {first}{text.trips})")
+        w.line(f"hi_{k} = at_most(lo_{k} + {CHUNK}, {first}{trips})")
         piece = f"range(lo_{k}, hi_{k})" if rising else f"range(hi_{k} - 1, lo_{k} - 1, -1)"
         with w.indented(f"for {k} in {piece}:"):
             w.line(f"at = {k} - lo_{k} + {MARGIN}")
-            iteration()
+            iteration(additions)
         additions.add_deferred(k)
 
 

@@ -8,7 +8,6 @@
     invariant         what is the same in every iteration leaves the loop
     guards            checks that raise leave the loop where that cannot be noticed
     induction         integers that grow steadily are computed from the counter
-    peel              the ends of a ring get a loop of their own
     dce               what is left without a use
 
 Every pass gives the same results, bit for bit, the same exceptions and the same side effects.
@@ -27,7 +26,6 @@ from splitad.transform import (
     index_signs,
     induction,
     invariant,
-    peel,
     periodic,
     value_numbering,
 )
@@ -80,7 +78,6 @@ def _passes(
         ),
         "guards": lambda fn: guards.run(fn, error_model, boundscheck),
         "induction": induction.run,
-        "peel": lambda fn: peel.run(fn, error_model, boundscheck, args_alias),
         "dce": lambda fn: dce.run(fn, error_model, boundscheck),
     }
 

@@ -226,6 +226,11 @@ def _store_at(a: np.ndarray, index: Any, value: Any) -> None:
     a[_checked(index)] = value
 
 
+def _clear_rows(a: np.ndarray, index: int, row: int, rows: int, width: int) -> None:
+    for k in range(rows):
+        a[index + k * row : index + k * row + width] = 0
+
+
 def _add_at(a: np.ndarray, index: Any, value: Any) -> None:
     a[_checked(index)] += value
 
@@ -425,6 +430,7 @@ KNOWN: dict[str, Any] = LISTS | {
     "load_at": _load_at,
     "store_at": _store_at,
     "add_at": _add_at,
+    "clear_rows": _clear_rows,
     "add_into": _add_into,
     "address_of": lambda array: int(array.ctypes.data),
     "empty_array": lambda shape, dtype: np.full(
