@@ -295,6 +295,7 @@ class _Specialise:
             ),
             self.options.stable,
             None if counted is None else frozenset(p for v, p in paths.items() if v in counted),
+            _cuda.jit(**jit)(getattr(module, name + "__gather")) if text.gather else None,
         )
 
     def pair(self, argtypes: tuple[types.Type, ...], dims: int) -> CompiledPair:
@@ -309,7 +310,7 @@ class _Specialise:
         key = (
             f"# CUDA: {pair.argtypes} {[a.name for a in pair.activities]} {pair.request.options}\n"
         )
-        source = "\n\n".join([key, text.forward, text.pullback])
+        source = "\n\n".join([key, text.forward, text.pullback, text.gather])
         return load_source(text.facts.fn.name, source, for_device(text.names))
 
 

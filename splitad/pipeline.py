@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from numba import types
@@ -18,6 +18,7 @@ from numba import types
 from splitad.analysis import threads
 from splitad.analysis.activity import activity, is_differentiable
 from splitad.analysis.memory import is_array, memory
+from splitad.analysis.neighbours import neighbours
 from splitad.analysis.reverse import reverse, written_by
 from splitad.analysis.save_plan import save_plan
 from splitad.analysis.scopes import scopes
@@ -48,7 +49,7 @@ for _domain in ("scalar", "arrays"):  # importing a file of rules registers them
 # What a derivative is right without: how text is made smaller, what the tape holds, how adjoint loops run.
 OPTIONAL = (
     *simplify.PASSES, "undo", "snapshots", "references", "recomputation", "adjoint_loops", "partials",
-    "ring_ends",
+    "ring_ends", "cuda_gather",
 )  # fmt: skip
 
 
@@ -91,6 +92,7 @@ class PairText:
     callees: Callees
     slots: Slots | None = None  # of a CUDA kernel: what it puts on its tape
     given: Parameters | None = None  # and what its reverse kernel is given
+    gather: str = ""  # of a CUDA kernel: what comes before the reverse kernel, if anything
 
 
 def build(
@@ -230,8 +232,10 @@ def _build(
     names: dict[str, object] = {}
     if kernel is not None:
         text, slots = cuda_forward.run(found, name + "__forward", names)
-        back, given = cuda_pullback.run(found, name + "__pullback", names, slots)
-        return PairText(found, text, back, "", names, callees, slots, given)
+        if "cuda_gather" not in options.without:
+            found = replace(found, neighbours=neighbours(fn, where, active, kernel))
+        back, gather, given = cuda_pullback.run(found, name, names, slots)
+        return PairText(found, text, back, "", names, callees, slots, given, gather)
     forward = augment.run(found, name + "__forward", names).text()
     reverse_ = pullback.run(found, name + "__pullback", names).text()
     zeros = "" if options.inner else zero.run(found, name + "__zero", names).text()

@@ -4,7 +4,8 @@ The forward must be free of races: between two barriers (or anywhere, for thread
 thread writes an element that another one reads or writes, except by atomics.  Plain kernels need that too.
 Its reverse then has one kind of conflict, two threads that read the same element and so add to the same
 element of the shadow.  Such additions are atomic, unless every access to the array, in the whole kernel, is
-at an index that is the thread's own: `x[i]` with ``i = cuda.grid(1)``.
+at an index that is the thread's own: `x[i]` with ``i = cuda.grid(1)``.  Those at a constant distance from it
+are gathered (analysis/neighbours.py).
 """
 
 from __future__ import annotations
@@ -240,7 +241,7 @@ def _atomic(fn: ir.Function, where: Scopes, active: Activity, dims: int) -> froz
                 array = stmt.args[0] if isinstance(stmt, ir.ArrayCall) else stmt.array
                 for root in memory.base_roots(array):
                     accesses.setdefault(root, []).append(stmt)
-    owned = _Owned(fn, dims)
+    owned = Owned(fn, dims)
     private = {
         root
         for root, stmts in accesses.items()
@@ -264,7 +265,7 @@ def _made(root: object, where: Scopes) -> ir.Alloc | None:
     return stmt if isinstance(stmt, ir.Alloc) else None
 
 
-class _Owned:
+class Owned:
     """The integers that no two threads share: for each, the axis of the launch that it goes along, in the
     grid and in the block."""
 
@@ -303,7 +304,7 @@ class _Owned:
         """The axis along which value is the thread's number in the grid, up to a multiple of the grid's
         size; None where it is nothing of that kind."""
         stmt = self.by.get(value) if isinstance(value, ir.Var) else None
-        if _widens(stmt):
+        if widens(stmt):
             return self.in_grid(stmt.arg)  # type: ignore[union-attr]
         if isinstance(stmt, ir.Prim):
             if stmt.fn in threads.GRID:
@@ -318,7 +319,7 @@ class _Owned:
             k = stmt.params.index(value)  # type: ignore[arg-type]
             axis = self.in_grid(stmt.inits[k])
             step = self.by.get(stmt.body.yields[k])  # type: ignore[arg-type]
-            while _widens(step):
+            while widens(step):
                 step = self.by.get(step.arg)  # type: ignore[union-attr, arg-type]
             if axis is None or not isinstance(step, ir.Prim) or len(step.args) != 2:
                 return None
@@ -333,22 +334,28 @@ class _Owned:
             axis = self.in_grid(a)
             if axis is not None and self._is_multiple(b, axis):
                 return axis
-            thread, product = self._plain(a), self._plain(b)
-            if not isinstance(thread, ir.Prim) or thread.fn not in threads.THREAD:
-                continue
-            axis = threads.THREAD.index(thread.fn)
-            if self._is_product(product, threads.BLOCK[axis], threads.BLOCK_DIM[axis]):
+            axis = self.of_parts(a, b)
+            if axis is not None:
                 return axis
         return None
 
-    def _is_product(self, stmt: ir.Stmt | None, one: threads.Fn, other: threads.Fn) -> bool:
+    def of_parts(self, thread: ir.Operand, product: ir.Operand) -> int | None:
+        """The axis of threadIdx.x and blockIdx.x * blockDim.x"""
+        stmt = self.plain(thread)
+        if not isinstance(stmt, ir.Prim) or stmt.fn not in threads.THREAD:
+            return None
+        axis = threads.THREAD.index(stmt.fn)
+        whole = self.is_product(self.plain(product), threads.BLOCK[axis], threads.BLOCK_DIM[axis])
+        return axis if whole else None
+
+    def is_product(self, stmt: ir.Stmt | None, one: threads.Fn, other: threads.Fn) -> bool:
         if not isinstance(stmt, ir.Prim) or stmt.fn is not operator.mul:
             return False
-        factors = [self._plain(a) for a in stmt.args]
+        factors = [self.plain(a) for a in stmt.args]
         return {getattr(f, "fn", None) for f in factors} == {one, other}
 
     def _is_multiple(self, value: ir.Operand, axis: int) -> bool:
-        stmt = self._plain(value)
+        stmt = self.plain(value)
         return (
             isinstance(stmt, ir.Prim)
             and stmt.fn is operator.mul
@@ -357,25 +364,25 @@ class _Owned:
 
     def _size(self, value: ir.Operand, axis: int) -> bool:
         """Whether value is the size of the grid along an axis."""
-        stmt = self._plain(value)
+        stmt = self.plain(value)
         if isinstance(stmt, ir.Prim) and stmt.fn is threads.GRIDSIZE[axis]:
             return True
-        return self._is_product(stmt, threads.GRID_DIM[axis], threads.BLOCK_DIM[axis])
+        return self.is_product(stmt, threads.GRID_DIM[axis], threads.BLOCK_DIM[axis])
 
     def in_block(self, value: ir.Operand) -> int | None:
-        stmt = self._plain(value)
+        stmt = self.plain(value)
         if isinstance(stmt, ir.Prim) and stmt.fn in threads.THREAD:
             return threads.THREAD.index(stmt.fn)
         return None
 
-    def _plain(self, value: ir.Operand) -> ir.Stmt | None:
+    def plain(self, value: ir.Operand) -> ir.Stmt | None:
         stmt = self.by.get(value) if isinstance(value, ir.Var) else None
-        while _widens(stmt):
+        while widens(stmt):
             stmt = self.by.get(stmt.arg)  # type: ignore[union-attr, arg-type]
         return stmt
 
 
-def _widens(stmt: ir.Stmt | None) -> bool:
+def widens(stmt: ir.Stmt | None) -> bool:
     """Whether it converts an integer to one that holds all its values."""
     if not isinstance(stmt, ir.Cast):
         return False

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from splitad.analysis.activity import Activity
 from splitad.analysis.identity import Identity
+from splitad.analysis.neighbours import Neighbour
 from splitad.analysis.reverse import Reverse
 from splitad.analysis.save_plan import Plan
 from splitad.analysis.scopes import Scopes
@@ -49,6 +50,7 @@ class Facts:
     partials: bool = True  # whether analysis/partials.py has its way
     adjoint_loops: bool = True  # whether loops are reversed as analysis/adjoint_loops.py plans it
     ring_ends: bool = True  # and its inner iterations by themselves (analysis/ring_ends.py)
+    neighbours: tuple[Neighbour, ...] = ()  # of a CUDA kernel
 
 
 def activity_of(facts: Facts, leaf: ir.Leaf) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -53,8 +53,23 @@ class Launch:
     @property
     def dims(self) -> int:
         """How many of the leading dimensions may be larger than one."""
-        sizes = [b * t for b, t in zip(self.blocks, self.threads, strict=True)]
-        return max([k + 1 for k, n in enumerate(sizes) if n > 1], default=1)
+        return max([k + 1 for k, n in enumerate(self.sizes) if n > 1], default=1)
+
+    @property
+    def sizes(self) -> list[int]:
+        """The threads along each axis."""
+        return [b * t for b, t in zip(self.blocks, self.threads, strict=True)]
+
+    def reaching(self, arrays: Sequence[Sequence[tuple[int, int]]]) -> Launch | None:
+        """Such a launch, with a thread for each element that a thread of this one may have loaded: for each
+        array and axis, how many elements there are, and how far behind the last thread they may be.  None
+        where there is no element."""
+        blocks = list(self.blocks)
+        for axis in range(self.dims):
+            here = self.sizes[axis]
+            count = max((min(n, here + by) for n, by in (a[axis] for a in arrays)), default=0)
+            blocks[axis] = -(-count // self.threads[axis])
+        return replace(self, blocks=tuple(blocks)) if min(blocks) else None  # type: ignore[arg-type]
 
     @property
     def registers(self) -> int | None:
@@ -81,7 +96,8 @@ class Specialisation:
     """A compiled pair.  leaves: the paths of the arrays in the arguments, each with its name.
     written: those of arrays that the kernel writes.  stable: the arguments that nobody writes in between.
     counted_by: the scalars on which depends how much is needed of the tape, beside the launch and the shapes;
-    None where it depends on what arrays hold."""
+    None where it depends on what arrays hold.  gather: the kernel that comes before the reverse one, if there
+    is one."""
 
     name: str
     forward: Any
@@ -92,6 +108,7 @@ class Specialisation:
     written: frozenset[Path]
     stable: tuple[bool, ...]
     counted_by: frozenset[Path] | None
+    gather: Any = None
     sizes: dict[Any, int] = field(default_factory=dict)  # known needs of the tape
 
 
@@ -423,10 +440,14 @@ class Pullback:
             for path in given.bars
         ]
         inner = [loan.zeros(part(self._args, path)) for path in given.inner]
-        spec.reverse[launch.config](
+        given_to = (
             *_tape(spec, self._tape, launch), self._capacity, self._need,
             *self._kept, *scalars, *sizes, *bars, *inner, *own,
         )  # fmt: skip
+        gathering = launch.reaching(self._reached())
+        if spec.gather is not None and gathering is not None:
+            spec.gather[gathering.config](*launch.sizes[: launch.dims], *given_to)
+        spec.reverse[launch.config](*given_to)
         if into is not None:
             for to, bar in zip(into, bars, strict=True):
                 device.add_sum(to, bar, launch.stream)
@@ -438,6 +459,14 @@ class Pullback:
         }
         loan.end()
         return tuple(_returned(self._args[k], (k,), found) for k in given.active)
+
+    def _reached(self) -> list[list[tuple[int, int]]]:
+        """For each array that is gathered for, and each axis of the launch: how many elements there are along
+        it, and how far behind the last thread they may be."""
+        return [
+            [(int(part(self._args, path).shape[axis]), by) for axis, by in axes]
+            for path, axes in self._spec.given.reach
+        ]
 
     def _into(self, out: Sequence[Any] | None) -> list[Any] | None:
         """The device arrays that get the cotangents of the scalars; None where they go to the host."""

@@ -90,7 +90,12 @@ def write_thread(w: Writer, dims: int) -> None:
     """The number of the thread in the launch, in the order in which threads lie in memory."""
     axes = [threads.TEXTS[fn] for fn in threads.GRID[:dims]]
     sizes = [threads.TEXTS[fn] for fn in threads.GRIDSIZE[:dims]]
+    w.line(f"tape_thread = {thread_number(axes, sizes)}")
+
+
+def thread_number(axes: list[str], sizes: list[str]) -> str:
+    """axes: the thread's number along each axis of the launch.  sizes: how many there are along it."""
     text = axes[-1]
     for axis, size in zip(reversed(axes[:-1]), reversed(sizes[:-1]), strict=True):
         text = f"{axis} + {size} * ({text})"
-    w.line(f"tape_thread = {text}")
+    return text

@@ -18,7 +18,8 @@ class Case:
     """launch: blocks, threads and what follows.  make: the arguments, from a random generator.
     atomic: the kernel's own results depend on the order of threads, in their last bits.
     registers: how many more than the plain kernel the pair's kernels may take on a GPU.
-    adds: the atomic additions in the reverse kernel."""
+    adds: the atomic additions in the reverse kernel.
+    gathers: whether a kernel comes before it, in which threads gather what their neighbours have."""
 
     kernel: Any
     launch: tuple[Any, ...]
@@ -26,6 +27,7 @@ class Case:
     atomic: bool = False
     registers: int = 40
     adds: int | None = None
+    gathers: bool = False
     options: dict[str, Any] = field(default_factory=dict)
 
 
@@ -167,7 +169,7 @@ def tuples(pair, y, n):
 # ---- threads that read the same ------------------------------------------------------------------------
 
 
-@case((2, 8), lambda g: (g.random(N), np.zeros(N), 0.1, N))
+@case((2, 8), lambda g: (g.random(N), np.zeros(N), 0.1, N), adds=1, gathers=True)
 @cuda.jit
 def stencil(u, v, c, n):
     i = cuda.grid(1)
@@ -200,7 +202,12 @@ def nbody(x, f, n):
         f[i, 1] = b
 
 
-@case(((2, 2), (4, 4)), lambda g: (g.random((7, 6)), np.zeros((7, 6)), 0.1))
+@case(
+    ((2, 2), (4, 4)),
+    lambda g: (g.random((7, 6)), np.zeros((7, 6)), 0.1),
+    adds=1,
+    gathers=True,
+)
 @cuda.jit
 def heat(u, v, c):
     i, j = cuda.grid(2)
@@ -223,6 +230,119 @@ def flat_in_two(x, y):
     k = cuda.threadIdx.x + cuda.blockDim.x * cuda.threadIdx.y
     at = k + 8 * cuda.blockIdx.x
     y[at] = x[k] * x[k] * (1.0 + at)
+
+
+# ---- threads that read around their own place ----------------------------------------------------------
+
+
+@case((2, 8), lambda g: (g.random(N, np.float32), np.zeros(N, np.float32)), adds=0, gathers=True)
+@cuda.jit
+def slope(u, v):
+    i = cuda.threadIdx.x + cuda.blockIdx.x * cuda.blockDim.x
+    if i == 0 or i >= u.shape[0] - 1:
+        return
+    v[i] = u[i + 1] - u[i - 1]
+
+
+@case(
+    ((2, 2), (4, 4)),
+    lambda g: (g.random((7, 6)), g.random((7, 6)), 0.4),
+    adds=1,
+    gathers=True,
+)
+@cuda.jit
+def wave(old, now, speed):
+    i, j = cuda.grid(2)
+    if i >= old.shape[0] or j >= old.shape[1]:
+        return
+    if i == 0 or j == 0 or i == old.shape[0] - 1 or j == old.shape[1] - 1:
+        old[i, j] = 0.0
+        return
+    bend = now[i - 1, j] + now[i + 1, j] + now[i, j - 1] + now[i, j + 1] - 4.0 * now[i, j]
+    old[i, j] = 2.0 * now[i, j] - old[i, j] + speed * speed * bend
+
+
+@case(
+    ((1, 2, 2), (4, 2, 2)),
+    lambda g: (g.random((4, 4, 3), np.float32), np.zeros((4, 4, 3), np.float32), np.float32(0.3)),
+    adds=1,
+    gathers=True,
+)
+@cuda.jit
+def seven_points(u, v, c):
+    i, j, k = cuda.grid(3)
+    if 1 <= i < u.shape[0] - 1 and 1 <= j < u.shape[1] - 1 and 1 <= k < u.shape[2] - 1:
+        s = u[i - 1, j, k] + u[i + 1, j, k] + u[i, j - 1, k] + u[i, j + 1, k]
+        v[i, j, k] = c * (s + u[i, j, k - 1] + u[i, j, k + 1]) * u[i, j, k]
+
+
+@case(
+    ((2, 2, 1), (2, 2, 4)),
+    lambda g: (g.random((4, 4, 3)), np.zeros((4, 4, 3))),
+    adds=0,
+    gathers=True,
+)
+@cuda.jit
+def corners(u, v):
+    i, j, k = cuda.grid(3)
+    if 0 < i < u.shape[0] - 1 and 0 < j < u.shape[1] - 1 and 0 < k < u.shape[2] - 1:
+        v[i, j, k] = u[i - 1, j - 1, k - 1] * u[i + 1, j + 1, k + 1] - u[i - 1, j + 1, k]
+
+
+# fewer threads than elements: the last ones are loaded by a neighbour only
+@case((1, 8), lambda g: (g.random(N), g.random(N), np.zeros(N), N), adds=0, gathers=True)
+@cuda.jit
+def short_launch(u, c, v, n):
+    i = cuda.grid(1)
+    if i < n - 3:
+        v[i] = c[i] * u[i + 3] + u[i] * u[i + 1]
+
+
+# more threads than elements, and a place that no thread is at: what u[-1] gets is added by atomics
+@case((3, 8), lambda g: (g.random(N), np.zeros(N), N), adds=1, gathers=True)
+@cuda.jit
+def ring(u, v, n):
+    i = cuda.grid(1)
+    if i < n:
+        v[i] = u[i] * u[i - 1]
+
+
+@case((2, 8), lambda g: (g.random((N, 3)), np.zeros((N, 2)), N), adds=0, gathers=True)
+@cuda.jit
+def channels(u, v, n):
+    i = cuda.grid(1)
+    if 0 < i < n - 1:
+        v[i, 0] = u[i - 1, 2] * u[i + 1, 0]
+        v[i, 1] = u[i + 1, -1] - u[i, 0]
+
+
+@case((2, 8), lambda g: (g.random(N), np.zeros(1), N), atomic=True, adds=0, gathers=True)
+@cuda.jit
+def roughness(u, loss, n):
+    i = cuda.grid(1)
+    if i < n - 1:
+        step = u[i + 1] - u[i]
+        if step > 0.1:
+            cuda.atomic.add(loss, 0, step * step)
+        else:
+            cuda.atomic.add(loss, 0, 0.2 * step)
+
+
+@case((2, 8), lambda g: (g.random(N), g.integers(0, N, N), np.zeros(N), N), adds=1, gathers=True)
+@cuda.jit
+def near_and_far(u, index, v, n):
+    i = cuda.grid(1)
+    if i < n - 1:
+        v[i] = u[i + 1] * u[i] + math.sin(u[index[i]])
+
+
+@case((2, 8), lambda g: (g.random(N), np.zeros(N), 3, N))
+@cuda.jit
+def window(u, v, size, n):
+    i = cuda.grid(1)
+    if i < n - size:
+        for k in range(size):
+            v[i] += u[i + k] * u[i + k]
 
 
 # ---- blocks --------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numba import cuda, njit, typeof
+from numba import cuda, float32, float64, njit, typeof
 
 import splitad as ad
 from splitad.ir import activities
@@ -110,7 +110,7 @@ class Program:
 def function(text: str, name: str, seed: int) -> Any:
     file = f"<random kernel {name} {seed}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    scope = {"math": math, "np": np, "cuda": cuda, "float64": __import__("numba").float64}
+    scope = {"math": math, "np": np, "cuda": cuda, "float32": float32, "float64": float64}
     exec(compile(text, file, "exec"), scope)
     return scope[name]
 

@@ -17,7 +17,8 @@ from tests.targets.cuda.kernels import CASES
 def test_gradient(name: str) -> None:
     case = CASES[name]
     args = case.make(np.random.default_rng(1))
-    check(case.kernel, case.launch, args, atomic=case.atomic)
+    pullback = check(case.kernel, case.launch, args, atomic=case.atomic)
+    assert (pullback._spec.gather is not None) == case.gathers
 
 
 @njit

@@ -27,26 +27,26 @@ def type_of(x: Any) -> types.Type:
 
 
 @cache
-def built(name: str) -> tuple[cubins.Built, cubins.Built, cubins.Built]:
-    """The plain kernel, the augmented one and the reverse one."""
+def built(name: str) -> tuple[cubins.Built, ...]:
+    """The plain kernel, the augmented one, the reverse one, and the gather kernel if there is one."""
     import splitad as ad
     from splitad.targets.cuda.launch import Launch
 
     case = CASES[name]
     argtypes = tuple(map(type_of, case.make(np.random.default_rng(1))))
-    spec = ad.cuda.split(case.kernel).compiled(argtypes, Launch.of(case.launch).dims)
+    dims = Launch.of(case.launch).dims
+    spec = ad.cuda.split(case.kernel).compiled(argtypes, dims)
     forward, reverse = ad.cuda.kernel_types(spec, argtypes)
-    return (
-        cubins.build(case.kernel, argtypes),
-        cubins.build(spec.forward, forward),
-        cubins.build(spec.reverse, reverse),
-    )
+    kernels = [(case.kernel, argtypes), (spec.forward, forward), (spec.reverse, reverse)]
+    if spec.gather is not None:
+        kernels.append((spec.gather, (*[types.int64] * dims, *reverse)))
+    return tuple(cubins.build(kernel, kinds) for kernel, kinds in kernels)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_resources(name: str) -> None:
-    plain, forward, reverse = built(name)
-    for made in (forward, reverse):
+    plain, *others = built(name)
+    for made in others:
         assert made.cubin.startswith(b"\x7fELF")
         assert made.registers <= plain.registers + CASES[name].registers
         assert made.spills <= plain.spills
@@ -56,7 +56,7 @@ def test_resources(name: str) -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_barriers(name: str) -> None:
-    plain, forward, reverse = built(name)
+    plain, forward, reverse = built(name)[:3]
     # (loops are unrolled differently)
     assert (forward.count("bar.sync") > 0) == (plain.count("bar.sync") > 0)
     assert (reverse.count("bar.sync") > 0) == (plain.count("bar.sync") > 0)
@@ -89,6 +89,9 @@ def test_libdevice() -> None:
 
 @pytest.mark.parametrize("name", [n for n in CASES if CASES[n].adds is not None])
 def test_atomics(name: str) -> None:
-    """What is a thread's own is added without atomics."""
-    reverse = built(name)[2]
+    """What is a thread's own is added without atomics, and what neighbours load of it."""
+    reverse, *gather = built(name)[2:]
     assert reverse.count("atom") + reverse.count("red") == CASES[name].adds
+    assert len(gather) == CASES[name].gathers
+    for made in gather:
+        assert made.count("atom") + made.count("red") == 0

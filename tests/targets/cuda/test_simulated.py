@@ -1,7 +1,7 @@
 """The tests of kernels' gradients, run by numba's simulator in a process of its own.
 
-The simulator is chosen when numba is imported, for the whole process.  The tests are in simulated.py,
-refusals.py, extrema.py and random_kernels.py.
+The simulator is chosen when numba is imported, for the whole process.  The tests are in the files listed
+here.
 """
 
 from __future__ import annotations
@@ -17,7 +17,12 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent.parent.parent
 
 
-@pytest.mark.parametrize("file", ["simulated.py", "refusals.py", "extrema.py", "random_kernels.py"])
+FILES = [
+    "simulated.py", "gathered.py", "refusals.py", "extrema.py", "random_kernels.py", "random_stencils.py",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("file", FILES)
 def test_in_the_simulator(file: str) -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
     done = subprocess.run(
