@@ -5,6 +5,7 @@ Run by test_simulated.py, in a process with numba's simulator.
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -80,6 +81,16 @@ def test_two_arrays_change_places() -> None:
     assert np.sum(found * g) == pytest.approx((ahead - behind) / (2 * h), rel=1e-8)
 
 
+def test_a_workspace() -> None:
+    """What is stored carries a derivative for the kernel only: there is nothing to gather."""
+    kernel, launch = CASES["stencil"].kernel, CASES["stencil"].launch
+    forward = ad.cuda.split(kernel, ad.Duplicated, ad.Const, ad.Active, ad.Const)
+    pullback = forward[launch](*to_device((random(N), np.zeros(N))), 0.1, N)
+    bar = cuda.to_device(random(N))
+    assert pullback(bar) == (0.0,)
+    np.testing.assert_array_equal(bar.copy_to_host(), random(N))
+
+
 def test_bitwise_the_same() -> None:
     case = CASES["heat"]
     args = case.make(np.random.default_rng(1))
@@ -113,6 +124,30 @@ def test_the_launch_that_gathers() -> None:
     assert launch.reaching([]) is None
     two = Launch.of(((2, 2), (4, 8)))
     assert two.reaching([[(9, 1), (17, 1)]]).blocks == (3, 3, 1)
+
+
+# ---- negative indices ----------------------------------------------------------------------------------
+
+AT_LEAST_ONE = [
+    "0 < i", "i > 0", "i >= 1", "1 <= i", "i - 1 >= 0", "i + 2 > 2", "i != 0", "not i == 0", "not i < 1",
+    "i > 0 and n > 3", "n > 3 and (n < 9 or i < 9) and i > 2", "not (i == 0 or n < 3)", "(i > 0) & (n > 3)",
+    "not ((i < 1) | (n < 3))",
+]  # fmt: skip
+MAYBE_ZERO = [
+    "i >= 0", "n > 3", "i > 0 or n > 3", "i != 1", "i == 0", "not (i == 0 and n < 3)", "i < 5", "n > i",
+    "(i > 0) | (n > 3)", "not i > 0", "i > -1", "0 < n - i",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("guard", [*AT_LEAST_ONE, *MAYBE_ZERO])
+def test_what_a_guard_says(guard: str) -> None:
+    """Where the index may be negative, the thread adds to the other end by itself."""
+    text = f"def kernel(u, v, n):\n i = cuda.grid(1)\n if i < n and ({guard}):\n  v[i] = u[i - 1] * u[i]\n"
+    kernel = cuda.jit(function(text, "kernel", [*AT_LEAST_ONE, *MAYBE_ZERO].index(guard)))
+    spec = check(kernel, (2, 5), (random(7), np.zeros(7), 7))._spec
+    assert spec.gather is not None
+    added = inspect.getsource(spec.reverse.fn).count("cuda.atomic.add(d_u")
+    assert added == (guard in MAYBE_ZERO)
 
 
 # ---- where not -----------------------------------------------------------------------------------------

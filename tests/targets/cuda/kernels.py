@@ -328,6 +328,41 @@ def roughness(u, loss, n):
             cuda.atomic.add(loss, 0, 0.2 * step)
 
 
+# what a thread knows of itself, in a factor: the one that gathers asks for another one's
+@case(((2, 2), (3, 2)), lambda g: (g.random((6, 4)), np.zeros((6, 4))), adds=0, gathers=True)
+@cuda.jit
+def by_number(u, v):
+    i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+    j = cuda.grid(2)[1]
+    if i < u.shape[0] - 1 and j > 0:
+        a = cuda.threadIdx.x + 2 * cuda.blockIdx.y + 0.5 * cuda.threadIdx.y
+        b = cuda.blockIdx.x + cuda.gridDim.x * cuda.gridsize(2)[1] + cuda.blockDim.y
+        v[i, j] = u[i + 1, j - 1] * a + u[i, j] * b * (i - 2 * j)
+
+
+@case(
+    ((2, 2), (3, 2)),
+    lambda g: ((g.random((2, 4, 6)), g.random((6, 4))), np.zeros((6, 4)), 1),
+    adds=0,
+    gathers=True,
+)
+@cuda.jit
+def transposed(pair, v, k):
+    u, w = pair
+    i, j = cuda.grid(2)
+    if 0 < i < v.shape[0] - 1 and j < v.shape[1] - 1:
+        v[i, j] = u[k, j + 1, i - 1] * w[i + 1, j] + u[k, j, i] * u[0, j, i + 1]
+
+
+# what another thread adds to along the other diagonal is added by atomics
+@case(((2, 2), (3, 3)), lambda g: (g.random((5, 5)), np.zeros((5, 5))), adds=1, gathers=True)
+@cuda.jit
+def both_ways(u, v):
+    i, j = cuda.grid(2)
+    if i < u.shape[0] - 1 and j < u.shape[1]:
+        v[i, j] = u[i + 1, j] * u[j, i] + u[i, j]
+
+
 @case((2, 8), lambda g: (g.random(N), g.integers(0, N, N), np.zeros(N), N), adds=1, gathers=True)
 @cuda.jit
 def near_and_far(u, index, v, n):
