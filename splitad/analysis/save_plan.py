@@ -17,7 +17,7 @@ contents are still known there, from one of
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 from numba import types
@@ -25,10 +25,11 @@ from numba import types
 from splitad.analysis.activity import Activity, is_differentiable
 from splitad.analysis.maxflow import INFINITE, FlowGraph
 from splitad.analysis.memory import Memory, Write
+from splitad.analysis.reasons import Reason, Why, origin
 from splitad.analysis.reverse import Reverse
 from splitad.analysis.scopes import Scope, Scopes
 from splitad.analysis.threads import Kernel
-from splitad.analysis.undo import loaded_last
+from splitad.analysis.undo import stored_behind
 from splitad.ir import nodes as ir
 from splitad.ir.walk import blocks, walk
 from splitad.rules import registry
@@ -43,11 +44,13 @@ class Copy:
 
     by_reference: the array itself is kept alive, nothing is copied.
     undo: the contents at the end, which the reverse takes back store by store (analysis/undo.py).
+    because: why it is copied, or why it need not be.
     """
 
     array: ir.Var
     after: int | None  # identity of the statement
     by_reference: bool
+    because: Reason = field(compare=False)
     undo: bool = False
 
 
@@ -57,12 +60,14 @@ class Plan:
     recomputed: statements repeated at the start of each reversed block, in forward order.
     copies: whose contents are kept, and where.
     source: for each load that is repeated, and for each (call, array) that a pullback reads, its Copy
-    (absent: a frozen global)."""
+    (absent: a frozen global).
+    why: for each value, the reason for what is done."""
 
     taped: dict[Scope, tuple[ir.Var, ...]]
     recomputed: dict[Scope, tuple[ir.Stmt, ...]]
     copies: tuple[Copy, ...]
     source: dict[object, Copy]
+    why: dict[ir.Var, Reason]
 
     def behind(self, stmt: ir.Stmt | None) -> tuple[Copy, ...]:
         """The copies made directly after stmt, or at the end of the function."""
@@ -82,51 +87,59 @@ class _Finder:
     kernel: Kernel | None
     without: tuple[str, ...]
 
-    def copy_for_load(self, load: ir.Load, scope: Scope) -> Copy | None:
-        """The copy that lets a load in `scope` be repeated; None where it should be taped instead."""
+    def copy_for_load(self, load: ir.Load, scope: Scope) -> Copy | Reason:
+        """The copy that lets a load in `scope` be repeated; or why it should be taped instead."""
         array = load.array
         if self.kernel is not None:
             # no thread can copy an array: the launch can, or a load is taped
-            return Copy(array, None, True) if array in self.kernel.snapshots else None
+            if array in self.kernel.snapshots:
+                return Copy(array, None, True, Reason(Why.LAUNCH))
+            return Reason(Why.THREADS)
         if array in self.undo:
-            if loaded_last(array, load, scope, self.memory, self.where):
-                return Copy(array, None, by_reference=False, undo=True)
-            return None
+            behind = stored_behind(array, load, scope, self.memory, self.where)
+            if behind is not None:
+                return Reason(Why.STORED_BEHIND, behind)
+            return Copy(array, None, False, Reason(Why.UNDONE), undo=True)
         if "snapshots" in self.without:
-            return None
+            return Reason(Why.LEFT_OUT)
         loop = self._read_only_around(array, scope)
-        if loop is None:
-            return None
+        if isinstance(loop, Reason):
+            return loop
         owner, outer_depth = loop
         if scope.depth - outer_depth < array.type.ndim:
             if not (array in self.stable and owner is None):
-                return None  # the copy would be larger than the loaded values
-        return Copy(array, id(owner) if owner else None, self._by_reference(array, owner))
+                return Reason(Why.LARGER)  # than the loaded values
+        return self._copy(array, owner)
 
     def copy_for_call(self, array: ir.Var, call: ir.ArrayCall, scope: Scope) -> Copy:
         """The copy of what `call` read from array."""
         loop = self._read_only_around(array, scope)
-        owner = loop[0] if loop is not None else call
-        return Copy(array, id(owner) if owner else None, self._by_reference(array, owner))
+        return self._copy(array, call if isinstance(loop, Reason) else loop[0])
 
-    def _read_only_around(self, array: ir.Var, scope: Scope) -> tuple[ir.Stmt | None, int] | None:
+    def _copy(self, array: ir.Var, owner: ir.Stmt | None) -> Copy:
+        by_reference, because = self._by_reference(array, owner)
+        return Copy(array, id(owner) if owner else None, by_reference, because)
+
+    def _read_only_around(self, array: ir.Var, scope: Scope) -> tuple[ir.Stmt | None, int] | Reason:
         """The outermost loop around scope (None: the function) that does not write array, and the
-        number of loops around it."""
+        number of loops around it; or why there is none."""
         best: tuple[ir.Stmt | None, int] | None = None
+        reason = Reason(Why.LOCAL)
         home = self.where.of[array]
         for s in scope.chain():
             if s is home and s.parent is not None:
                 break  # array is not visible outside of s
+            if s.parent is None and home is not s:
+                break
+            write = next(self.memory.writes_to(array, s), None)
+            if write is not None:
+                reason = Reason(Why.WRITTEN, write.stmt)
+                break
             if s.parent is None:
-                if home is s and not any(self.memory.writes_to(array, s)):
-                    best = (None, 0)
-                break
-            if any(self.memory.writes_to(array, s)):
-                break
-            if s.is_loop:
-                assert s.parent is not None
+                best = (None, 0)
+            elif s.is_loop:
                 best = (s.owner, s.parent.depth)
-        return best
+        return reason if best is None else best
 
     def shared(self, copies: set[Copy]) -> dict[Copy, Copy]:
         """For each of them the one that serves, which is made behind it or later in the same block."""
@@ -148,29 +161,32 @@ class _Finder:
     def _block_of(self, stmt: int) -> ir.Block:
         return next(s.block for s in self.where.all if any(id(x) == stmt for x in s.block.stmts))
 
-    def _by_reference(self, array: ir.Var, after: ir.Stmt | None) -> bool:
-        if not self.keeps or "references" in self.without:
-            return False
+    def _by_reference(self, array: ir.Var, after: ir.Stmt | None) -> tuple[bool, Reason]:
+        if not self.keeps:
+            return False, Reason(Why.RECURSIVE)
+        if "references" in self.without:
+            return False, Reason(Why.LEFT_OUT)
         if self.where.of[array] is not self.where.root:
-            return False
+            return False, Reason(Why.INNER)
         roots = self.memory.base_roots(array)
         if array in self.stable and after is None:
-            return True
-        if roots & self.memory.escaping or any(root[0] == "arg" for root in roots):
-            return False
+            return True, Reason(Why.PROMISED)
+        callers = roots & self.memory.escaping or any(root[0] == "arg" for root in roots)
         if after is None:
-            return True
+            return not callers, Reason(Why.CALLERS if callers else Why.OWN)
         position = self.where.position
-        later = (
-            w for w in self.memory.writes_to(array, self.where.root)
-            if position[id(w.stmt)] > position[id(after)]
-        )  # fmt: skip
-        at_root = any(s is after for s in self.where.root.block.stmts)
-        return at_root and not self._written_after(after, later)
+        writes = list(self.memory.writes_to(array, self.where.root))
+        later = (w for w in writes if position[id(w.stmt)] > position[id(after)])
+        written = self._written_after(after, later)
+        if written is None and not any(s is after for s in self.where.root.block.stmts):
+            written = writes[0].stmt if writes else after  # in the next iteration
+        if written is not None:
+            return False, Reason(Why.LATER, written)
+        return not callers, Reason(Why.CALLERS if callers else Why.OWN)
 
-    def _written_after(self, after: ir.Stmt, later: Iterable[Write]) -> bool:
+    def _written_after(self, after: ir.Stmt, later: Iterable[Write]) -> ir.Stmt | None:
         inner = {id(s) for s in _nested(after)}
-        return any(id(w.stmt) not in inner for w in later)
+        return next((w.stmt for w in later if id(w.stmt) not in inner), None)
 
 
 def _nested(stmt: ir.Stmt) -> Iterator[ir.Stmt]:
@@ -196,37 +212,51 @@ def save_plan(
     without: of snapshots, references and recomputation, what is not to be used."""
     finder = _Finder(fn, where, memory, stable, undo, keeps, kernel, without)
     free = kernel.free if kernel is not None else frozenset()
-    reload: dict[ir.Var, Copy | None] = {}
+    reload: dict[ir.Var, Copy] = {}
+    why: dict[ir.Var, Reason] = {}
 
     def inputs(var: ir.Var) -> tuple[ir.Operand, ...] | None:
         """The operands that var can be computed again from; None where it cannot."""
-        if var in old:
+        found = operands_or_reason(var)
+        if isinstance(found, Reason):
+            why[var] = found
             return None
+        return found
+
+    def operands_or_reason(var: ir.Var) -> tuple[ir.Operand, ...] | Reason:
+        if var in old:
+            return Reason(Why.OLD)
         stmt = where.definition[var]
         if isinstance(stmt, (ir.Prim, ir.Cast)) and "recomputation" in without:
-            return None
+            return Reason(Why.LEFT_OUT)
         if isinstance(stmt, ir.Prim):
             rule = registry.scalar_rule(stmt.fn)
             if rule is None:
-                return None
+                return Reason(Why.NO_RULE)
             # (a kernel's tape is in global memory, so any arithmetic of integers is cheaper)
             index = kernel is not None and not is_differentiable(var.type)
             if not index and not cheap(rule, stmt.args):
-                return None
+                return Reason(Why.DEAR)
             if rule.kind == "zero" and not all(map(exact, stmt.args)):
-                return None
+                return Reason(Why.INEXACT)
+            why[var] = Reason(Why.INTEGER if index else Why.CHEAP)
             return stmt.args
         if isinstance(stmt, ir.Cast):
             whole = not isinstance(types.unliteral(var.type), (types.Float, types.Complex))
-            return None if whole and not exact(stmt.arg) else (stmt.arg,)
+            if whole and not exact(stmt.arg):
+                return Reason(Why.INEXACT)
+            why[var] = Reason(Why.CHEAP)
+            return (stmt.arg,)
         if isinstance(stmt, ir.Load):
             if isinstance(stmt.array, ir.Lit):
+                why[var] = Reason(Why.CONSTANT)
                 return stmt.index
             copy = finder.copy_for_load(stmt, where.of[var])
-            if copy is not None:
-                reload[var] = copy
-                return stmt.index
-        return None
+            if isinstance(copy, Reason):
+                return copy
+            reload[var], why[var] = copy, copy.because
+            return stmt.index
+        return Reason(origin(var, stmt))
 
     @cache
     def exact(operand: ir.Operand) -> bool:
@@ -276,12 +306,19 @@ def save_plan(
     done: set[ir.Var] = set()
 
     def provide(var: ir.Var) -> None:
-        if var in done or is_free(var):
+        if var in done:
             return
         done.add(var)
+        if is_free(var):
+            why[var] = Reason(Why.GIVEN if var in free else Why.COUNTED)
+            return
         scope = where.of[var]
         if var in cut or known[var] is None:
             taped.setdefault(scope, []).append(var)
+            needed = known[var]
+            if needed is not None:  # it could be computed again, but not from less
+                apart = (v for v in needed if isinstance(v, ir.Var) and not is_free(v))
+                why[var] = Reason(Why.FEWEST, about=tuple(dict.fromkeys(apart)))
             return
         stmt = where.definition[var]
         assert stmt is not None
@@ -289,8 +326,8 @@ def save_plan(
             if isinstance(operand, ir.Var):
                 provide(operand)
         repeated.setdefault(scope, []).append(stmt)
-        if var in reload and reload[var] is not None:
-            source[var] = reload[var]  # type: ignore[assignment]
+        if var in reload:
+            source[var] = reload[var]
 
     for var in needs.values:
         provide(var)
@@ -309,6 +346,7 @@ def save_plan(
         {s: tuple(sorted(v, key=lambda stmt: order[id(stmt)])) for s, v in repeated.items()},
         tuple(dict.fromkeys(source.values())),
         source,
+        {var: why[var] for var in done},
     )
 
 

@@ -53,7 +53,10 @@ def undo_arrays(where: Scopes, memory: Memory, active: Activity) -> frozenset[ir
     return frozenset(found)
 
 
-def loaded_last(array: ir.Var, load: ir.Stmt, scope: Scope, memory: Memory, where: Scopes) -> bool:
-    """Whether no store to array follows the load in its block."""
+def stored_behind(
+    array: ir.Var, load: ir.Stmt, scope: Scope, memory: Memory, where: Scopes
+) -> ir.Stmt | None:
+    """A store to array that follows the load in its block."""
     at = where.position[id(load)]
-    return not any(where.position[id(w.stmt)] > at for w in memory.writes_to(array, scope))
+    later = (w.stmt for w in memory.writes_to(array, scope) if where.position[id(w.stmt)] > at)
+    return next(later, None)
