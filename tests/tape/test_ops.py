@@ -197,6 +197,19 @@ def test_elements_of_1d_and_0d() -> None:
     assert a[3] == 2.0 and z[()] == 2.5
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex128])
+def test_clear_rows(dtype: Any) -> None:
+    @njit
+    def run(a, k):
+        clear_rows(a, k, 10, 3, 2)
+
+    a = np.ones(40, dtype)
+    run(a, 4)
+    expected = np.ones(40, dtype)
+    expected[[4, 5, 14, 15, 24, 25]] = 0
+    np.testing.assert_array_equal(a, expected)
+
+
 def test_elements_of_an_unaligned_record_field() -> None:
     record = np.dtype([("k", "i1"), ("x", "f8")])
 
