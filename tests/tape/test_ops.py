@@ -12,6 +12,7 @@ from numba import njit
 from splitad.tape import ops
 from splitad.tape.ops import (
     add_at,
+    clear_rows,
     column,
     copy_elements,
     load_at,
