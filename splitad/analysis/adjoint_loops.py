@@ -26,6 +26,7 @@ from numba import types
 
 from splitad.analysis.activity import Activity
 from splitad.analysis.memory import Memory
+from splitad.analysis.reasons import Reason, Why
 from splitad.analysis.reverse import has_reverse
 from splitad.ir import nodes as ir
 from splitad.ir.walk import blocks, operands, walk
@@ -49,7 +50,8 @@ class Shift:
 class LoopPlan:
     """gathered: loads, by identity, and a number for each.  independent: whether no adjoint in
     the loop reads what another adds; then the loop can vectorise.  deferred: for each such load, the
-    statements that compute its index from the counter.  shifts: of some of them."""
+    statements that compute its index from the counter.  shifts: of some of them.
+    because: why it is not reversed in forward order, or why it can be."""
 
     gathered: dict[int, int] = field(default_factory=dict)
     deferred: dict[int, tuple[ir.Stmt, ...]] = field(default_factory=dict)
@@ -57,6 +59,7 @@ class LoopPlan:
     loads: tuple[ir.Load, ...] = ()
     independent: bool = False
     ascending: bool = False
+    because: Reason = Reason(Why.LEFT_OUT)
 
 
 def accumulations(
@@ -141,7 +144,7 @@ def loop_plan(
         # a branch without an adjoint (a check that may raise) is not there in the reversed loop
         silent = isinstance(stmt, ir.If) and not has_reverse(stmt, active)
         if not isinstance(stmt, SIMPLE) and not silent:
-            return LoopPlan()
+            return LoopPlan(because=Reason(Why.NESTED, stmt))
     reversed_ = [s for s in loop.body.stmts if has_reverse(s, active)]
     adds = [s for s in reversed_ if isinstance(s, ir.Load) and id(s) not in accumulated]
     reads = [s for s in reversed_ if isinstance(s, ir.Store)]
@@ -149,8 +152,10 @@ def loop_plan(
     inside |= {out for s in loop.body.stmts if isinstance(s, ir.If) for out in s.outs}
     inside |= {loop.counter, *loop.params}
     for add in adds:
-        if add.array in inside or any(memory.may_alias(add.array, r.array) for r in reads):
-            return LoopPlan(ascending=False)
+        if add.array in inside:
+            return LoopPlan(because=Reason(Why.CHOSEN, add))
+        if any(memory.may_alias(add.array, r.array) for r in reads):
+            return LoopPlan(because=Reason(Why.READ_AND_STORED, add))
     gathered = {id(s): k for k, s in enumerate(s for s in adds if not inside & set(s.index))}
     rest = [s for s in adds if id(s) not in gathered]
     definition = {out: s for s in loop.body.stmts if (out := getattr(s, "out", None)) is not None}
@@ -173,16 +178,34 @@ def loop_plan(
     for k, s in enumerate(conflicts):
         for o in conflicts[:k]:
             if memory.may_alias(o.array, s.array) and (o.array, o.index) != (s.array, s.index):
-                return LoopPlan(gathered, {}, {}, tuple(adds))
-    ascending = (
-        _unit(loop)
-        and not any(active(p) and not _summed(p, loop, definition, uses) for p in loop.params)
-        # accumulations too, although they write no shadow: the pair forces of nbody, reversed in
-        # forward order, are not vectorised (four times slower)
-        and stored_apart(reads, loop, definition, memory)
-        and all(_affine(s, loop, definition) for s in rest)
-    )
-    return LoopPlan(gathered, deferred, shifts, tuple(adds), True, ascending)
+                because = Reason(Why.SAME_ELEMENT, s)
+                return LoopPlan(gathered, {}, {}, tuple(adds), because=because)
+    hindered = _hindered(loop, active, uses, definition, reads, rest, memory)
+    because = Reason(Why.INDEPENDENT) if hindered is None else hindered
+    return LoopPlan(gathered, deferred, shifts, tuple(adds), True, hindered is None, because)
+
+
+def _hindered(
+    loop: ir.For,
+    active: Activity,
+    uses: dict[ir.Var, int],
+    definition: dict[ir.Var, ir.Stmt],
+    stores: list[ir.Store],
+    loads: list[ir.Load],
+    memory: Memory,
+) -> Reason | None:
+    """Why the iterations cannot be reversed in forward order; None where they can."""
+    if not _unit(loop):
+        return Reason(Why.STEP)
+    for param in loop.params:
+        if active(param) and not _summed(param, loop, definition, uses):
+            return Reason(Why.ONWARD, about=(param,))
+    # accumulations too, although they write no shadow: the pair forces of nbody, reversed in
+    # forward order, are not vectorised (four times slower)
+    if not stored_apart(stores, loop, definition, memory):
+        return Reason(Why.STORED_TWICE)
+    unknown = next((s for s in loads if not _affine(s, loop, definition)), None)
+    return None if unknown is None else Reason(Why.UNKNOWN_ELEMENT, unknown)
 
 
 def _summed(

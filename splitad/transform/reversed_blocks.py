@@ -26,6 +26,7 @@ from splitad.analysis import ring_ends
 from splitad.analysis.adjoint_loops import LoopPlan, loop_plan
 from splitad.analysis.memory import is_array
 from splitad.analysis.partials import Region, regions
+from splitad.analysis.reasons import Reason, Why
 from splitad.analysis.reverse import has_reverse
 from splitad.analysis.ring_ends import Inner
 from splitad.analysis.scopes import Scope
@@ -124,7 +125,7 @@ def _for(r: Reversal, loop: ir.For, scope: Scope) -> None:
     carried = Carried.start(loop, r.cotangents)
     text.write_trips(w)
     r.tape.enter_for(text, body)
-    plan, inner = _plan(r, loop)
+    plan, inner = order(r, loop)
 
     def iteration(additions: Additions, waits: bool = False) -> None:
         enter(r, body)
@@ -151,18 +152,22 @@ def _for(r: Reversal, loop: ir.For, scope: Scope) -> None:
     carried.finish(scope)
 
 
-def _plan(r: Reversal, loop: ir.For) -> tuple[LoopPlan, Inner | None]:
+def order(r: Reversal, loop: ir.For) -> tuple[LoopPlan, Inner | None]:
     """How a loop is reversed; what its inner iterations know, where these have a loop of their own."""
     facts = r.facts
     if facts.kernel is not None:  # a thread's own loop does not vectorise
         plan = loop_plan(loop, facts.active.memory, facts.active, r.accumulated, r.uses)
         plan = plan if facts.adjoint_loops else LoopPlan()
-        return replace(plan, deferred={}, ascending=False, independent=False), None
+        by_itself = Reason(Why.THREAD)
+        return replace(
+            plan, deferred={}, ascending=False, independent=False, because=by_itself
+        ), None
     if not facts.adjoint_loops:
         return LoopPlan(), None
     plan = loop_plan(loop, facts.active.memory, facts.active, r.accumulated, r.uses)
-    if any(r.tape.is_undone(stmt) for stmt in walk(loop.body)):
-        return replace(plan, ascending=False), None  # in the order of an undo log, last first
+    undone = next((stmt for stmt in walk(loop.body) if r.tape.is_undone(stmt)), None)
+    if undone is not None:  # in the order of an undo log, last first
+        return replace(plan, ascending=False, because=Reason(Why.UNDO_ORDER, undone)), None
     if not plan.ascending and facts.ring_ends and zero_based(loop) and _innermost(loop):
         inner = ring_ends.inner(loop, facts.where.definition, r.bounds)
         if inner is not None:
