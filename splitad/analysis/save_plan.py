@@ -303,12 +303,12 @@ def save_plan(
     taped: dict[Scope, list[ir.Var]] = {}
     repeated: dict[Scope, list[ir.Stmt]] = {}
     source: dict[object, Copy] = {}
-    done: set[ir.Var] = set()
+    done: dict[ir.Var, None] = {}
 
     def provide(var: ir.Var) -> None:
         if var in done:
             return
-        done.add(var)
+        done[var] = None
         if is_free(var):
             why[var] = Reason(Why.GIVEN if var in free else Why.COUNTED)
             return
