@@ -187,6 +187,48 @@ def _buffers(s: Scope) -> bool:
     return True
 
 
+def _ring(s: Scope) -> bool:
+    """A loop over a ring: neighbours by wrap-around, by remainders, by branches, and ends told apart."""
+    arrays = [a for a in all_arrays(s, dtype="f8") if len(a.shape) == 1]
+    sources = [a for a in arrays if a.shape[0] > 1]
+    if not sources or s.work > 10 or s.indent >= DEEPEST:
+        return False
+    u = s.pick(sources)
+    size = u.shape[0]
+    to = s.pick([a for a in arrays if a.shape == u.shape])
+    i, n = s.new("i", "i", frozen=True, bound=size), s.pick([str(size), f"{u.text}.size"])
+    left, right = s.new("k", "i"), s.new("k", "i")
+    k = i.text
+    total = s.new("v", "f")
+    s.emit(f"{total.text} = {floating(s, 1)}")
+    with s.block(f"for {k} in range({n}):", size):
+        s.define(i)
+        s.emit(s.pick([
+            f"{left.text} = {k} - 1", f"{left.text} = {k} - {s.rng.randrange(1, size + 1)}",
+            f"{left.text} = {k} - 1 if {k} > 0 else {n} - 1", f"{left.text} = ({k} - 1) % {n}",
+            f"{left.text} = max({k} - 1, 0)",
+        ]))  # fmt: skip
+        s.emit(s.pick([
+            f"{right.text} = ({k} + 1) % {n}", f"{right.text} = ({k} - 2 + {n}) % {n}",
+            f"{right.text} = {k} + 1 if {k} < {n} - 1 else 0", f"{right.text} = min({k} + 1, {n} - 1)",
+        ]))  # fmt: skip
+        near = f"{u.text}[{left.text}] * {floating(s, 1)} + {u.text}[{right.text}]"
+        inner = f"0.4 * math.sin({near}) + 0.3 * {u.text}[{k}]"
+        kind = s.rng.randrange(5)
+        if kind == 0:
+            ends = s.pick([f"{k} == 0 or {k} == {n} - 1", f"{k} < 1", f"not ({k} + 2 <= {n} - 1)"])
+            with s.block(f"if {ends}:"):
+                s.emit(f"{to.text}[{k}] = {floating(s, 1)}")
+            with s.block("else:"):
+                s.emit(f"{to.text}[{k}] = {inner}")
+        elif kind == 1:
+            s.emit(f"{total.text} += {inner}")
+        else:
+            s.emit(f"{to.text}[{k}] {s.pick(['=', '=', '+='])} {inner}")
+    s.define(total)
+    return True
+
+
 def _refuse(s: Scope) -> bool:
     """An exception that is never raised, an assertion that always holds."""
     if s.chance(0.5):
@@ -241,5 +283,5 @@ def _return(s: Scope) -> bool:
 
 
 _KINDS = (
-    PLAIN + [_if] * 7 + [_for] * 9 + [_while] * 4 + [_return] * 2 + [_buffers] * 2 + [_refuse]
+    PLAIN + [_if] * 7 + [_for] * 9 + [_while] * 4 + [_return] * 2 + [_buffers] * 2 + [_ring] * 3 + [_refuse]
 )  # fmt: skip
