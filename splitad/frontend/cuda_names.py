@@ -52,7 +52,7 @@ _PARTS = {"shared", "local", "atomic", *threads.ATTRIBUTES}
 _CONSTANTS = {"warpsize": 32}
 _HINT = (
     "Supported are grid, gridsize, threadIdx, blockIdx, blockDim, gridDim, laneid, warpsize, syncthreads, "
-    "shared.array, local.array, atomic.add, sub, max, min, and libdevice's functions that math has too."
+    "shared.array, local.array, atomic.add, sub, max, min, and libdevice's functions of floats."
 )
 
 Normalize = Callable[[Any], NormalFunction]
@@ -100,6 +100,8 @@ class _Replace(ast.NodeTransformer):
         value = self.value(node)
         if value is math.fmod:  # the CPU's Numba does not know it
             return self.helper(node, "cuda_fmod", np.fmod)
+        if value is math.remainder:
+            return self.helper(node, "cuda_remainder", threads.REMAINDER)
         if is_cuda_function(value):
             return self.helper(
                 node, "cuda_" + value.py_func.__name__, device_function(value, self.read)

@@ -45,6 +45,12 @@ for _fn in threads.LIBDEVICE.values():
     _libdevice(_fn)
 
 
+@handles(threads.REMAINDER)
+def _remainder(c: Context, args: list[Any], kwargs: Any, type: Any, name: str) -> Any:
+    _inside(c, "remainder")
+    return c.b.prim(threads.REMAINDER, *(c.cast(arg, type) for arg in args), type=type, name=name)
+
+
 def _grid_of(which: Any, fns: tuple[Any, ...]) -> None:
     @handles(which)
     def grid(c: Context, args: list[Any], kwargs: Any, type: Any, name: str) -> Any:

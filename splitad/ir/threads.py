@@ -15,7 +15,6 @@ functions that Numba can type without CUDA.  They are never run: generated code 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +22,8 @@ from typing import Any
 import numpy as np
 from numba import types
 from numba.extending import overload
+
+from splitad.ir import libdevice
 
 Fn = Callable[..., Any]
 
@@ -69,38 +70,32 @@ overload(LANE)(lambda: lambda: np.int32(0))
 
 # ---- libdevice -----------------------------------------------------------------------------------------
 
-# Functions whose derivative is that of a function of math: of doubles, and with an f at the end of floats.
-_AS_MATH = (
-    "acos acosh asin asinh atan atan2 atanh copysign cos cosh erf erfc exp expm1 fabs fmod hypot lgamma log "
-    "log10 log1p log2 pow sin sinh sqrt tan tanh"
-).split()
-_FAST = ("cos", "exp", "log", "log10", "log2", "pow", "sin", "tan")
-_TWO = ("atan2", "copysign", "fmod", "hypot", "pow")
 LIBDEVICE: dict[str, Fn] = {}
 LIKE: dict[Fn, Fn] = {}  # each with the function that has its derivative
 
 
-def _like(name: str, plain: str, kind: types.Type) -> None:
+def _like(name: str, plain: Fn, bits: int) -> None:
     fn = LIBDEVICE[name] = _function(f"libdevice_{name}")
-    LIKE[fn] = np.fmod if plain == "fmod" else getattr(math, plain)
-    KINDS[fn] = kind
-    convert = np.float32 if kind == types.float32 else np.float64
-    if plain in _TWO:
-        TEXTS[fn] = f"libdevice.{name}({{0}}, {{1}})"
-        overload(fn)(lambda x, y: lambda x, y: convert(x + y))
-    else:
-        TEXTS[fn] = f"libdevice.{name}({{0}})"
-        overload(fn)(lambda x: lambda x: convert(x))
+    LIKE[fn] = plain
+    KINDS[fn] = types.float32 if bits == 32 else types.float64
+    convert = np.float32 if bits == 32 else np.float64
+    typings: dict[int, Fn] = {
+        1: lambda x: lambda x: convert(x),
+        2: lambda x, y: lambda x, y: convert(x + y),
+        3: lambda x, y, z: lambda x, y, z: convert(x + y + z),
+    }
+    count = libdevice.count(plain)
+    overload(fn)(typings[count])
+    TEXTS[fn] = f"libdevice.{name}({', '.join(f'{{{k}}}' for k in range(count))})"
 
 
 INDICES = tuple(TEXTS)  # all until here
-for _name in _AS_MATH:
-    _like(_name, _name, types.float64)
-    _like(_name + "f", _name, types.float32)
-for _name in _FAST:
-    _like(f"fast_{_name}f", _name, types.float32)
-_like("tgamma", "gamma", types.float64)
-_like("tgammaf", "gamma", types.float32)
+REMAINDER = _function("remainder")  # math's, which the CPU's Numba does not know
+LIKE[REMAINDER] = np.fmod  # out = x - n * y, with another n
+TEXTS[REMAINDER] = "math.remainder({0}, {1})"
+overload(REMAINDER)(lambda x, y: lambda x, y: x + y + 0.0)
+for _name, (_plain, _bits) in libdevice.FUNCTIONS.items():
+    _like(_name, _plain, _bits)
 
 # ---- what a kernel calls -----------------------------------------------------------------------------
 

@@ -204,6 +204,7 @@ def as_type(memory: Any, type: types.Array, columns: int) -> Any:
 
 def read(x: Any, stream: Any = 0) -> np.ndarray:
     """The contents, once what the stream does is done."""
+    stream = stream or getattr(x, "stream", 0)  # that of another library's array
     made: np.ndarray = x.copy_to_host(stream=stream)
     if stream:  # then the copy was only asked for
         (stream.synchronize if hasattr(stream, "synchronize") else stream.sync)()

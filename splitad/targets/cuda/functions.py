@@ -53,7 +53,7 @@ def _device(fn: Callable[..., Any]) -> Any:
 
 def for_device(names: dict[str, object]) -> dict[str, object]:
     """The globals of a kernel's text, from those that were collected for the CPU."""
-    own = {"cuda": cuda, "libdevice": libdevice}
+    own = {"cuda": cuda, "libdevice": libdevice, "math": math}
     return {**own, **{name: _one(name, value) for name, value in names.items()}}
 
 

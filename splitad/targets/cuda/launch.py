@@ -303,8 +303,14 @@ def _nbytes(x: Any) -> int:
 
 def _with_copies(x: Any, path: Path, copies: dict[Path, Any]) -> Any:
     if isinstance(x, tuple):
-        return tuple(_with_copies(item, (*path, k), copies) for k, item in enumerate(x))
+        return _like(x, [_with_copies(item, (*path, k), copies) for k, item in enumerate(x)])
     return copies.get(path, x)
+
+
+def _like(x: tuple[Any, ...], items: Sequence[Any]) -> tuple[Any, ...]:
+    """A tuple of these items; a namedtuple where x is one."""
+    made: tuple[Any, ...] = type(x)(*items) if hasattr(x, "_fields") else tuple(items)
+    return made
 
 
 # ---- arguments -----------------------------------------------------------------------------------------
@@ -314,7 +320,7 @@ def _argument(x: Any, position: int, wait: bool = True) -> Any:
     if device.is_array(x):
         return device.as_array(x, wait)
     if isinstance(x, tuple):
-        return tuple(_argument(item, position, wait) for item in x)
+        return _like(x, [_argument(item, position, wait) for item in x])
     if isinstance(x, np.ndarray):
         raise TypeError(
             f"argument {position} is a NumPy array: copy it to the device first, with cuda.to_device"
@@ -332,7 +338,8 @@ def _type_of(x: Any) -> types.Type:
     if device.is_array(x):
         return device.type_of(x)
     if isinstance(x, tuple):
-        return types.BaseTuple.from_types([_type_of(item) for item in x])
+        named = type(x) if hasattr(x, "_fields") else None
+        return types.BaseTuple.from_types([_type_of(item) for item in x], named)
     return types.unliteral(typeof(x))
 
 
@@ -525,7 +532,7 @@ def _shadow_part(shadow: Any, path: Path, name: str) -> Any:
 
 def _zeros(x: Any, stream: Any) -> Any:
     if isinstance(x, tuple):
-        return tuple(_zeros(item, stream) for item in x)
+        return _like(x, [_zeros(item, stream) for item in x])
     return device.zeros_like(x, stream) if device.is_array(x) else x
 
 
@@ -536,5 +543,5 @@ def _shadow(x: Any, position: int, wait: bool) -> Any:
 def _returned(x: Any, path: Path, found: dict[Path, float]) -> Any:
     """The cotangent of an Active argument."""
     if isinstance(x, tuple):
-        return tuple(_returned(item, (*path, k), found) for k, item in enumerate(x))
+        return _like(x, [_returned(item, (*path, k), found) for k, item in enumerate(x)])
     return found.get(path)

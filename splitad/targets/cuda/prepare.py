@@ -26,9 +26,9 @@ from splitad.rules import ops
 Fn = Callable[..., Any]
 
 _MATH = (
-    "acos acosh asin asinh atan atan2 atanh ceil copysign cos cosh degrees erf erfc exp expm1 fabs floor "
-    "fmod gamma hypot isfinite isinf isnan ldexp lgamma log log10 log1p log2 pow radians sin sinh sqrt tan "
-    "tanh trunc"
+    "acos acosh asin asinh atan atan2 atanh ceil copysign cos cosh degrees erf erfc exp exp2 expm1 fabs "
+    "floor fmod gamma hypot isfinite isinf isnan ldexp lgamma log log10 log1p log2 nextafter pow radians sin "
+    "sinh sqrt tan tanh trunc"
 ).split()
 _BUILTIN = (abs, min, max, pow, bool, round)
 # NumPy's functions of scalars that Numba's CUDA does not have

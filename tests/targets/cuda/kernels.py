@@ -694,6 +694,67 @@ def mixed_indices(x, a, n):
         cuda.atomic.sub(x, 19, x[i] * a)
 
 
+@case(((2, 1, 2), (2, 2, 1)), lambda g: (g.random(16), np.zeros(16)))
+@cuda.jit
+def indices(x, y):
+    t = cuda.threadIdx.x + cuda.blockDim.x * (cuda.threadIdx.y + cuda.blockDim.y * cuda.threadIdx.z)
+    b = cuda.blockIdx.x + cuda.gridDim.x * (cuda.blockIdx.y + cuda.gridDim.y * cuda.blockIdx.z)
+    w, h, d = cuda.gridsize(3)
+    i, j, k = cuda.grid(3)
+    at = t + b * cuda.blockDim.x * cuda.blockDim.y * cuda.blockDim.z
+    y[at] = x[at] * x[i + w * (j + h * k)] * (w + 2 * h + 3 * d) / cuda.warpsize
+
+
+@case((1, 8), lambda g: (0.3 + 0.5 * g.random(8), 0.3 + 0.5 * g.random(8)), adds=0)
+@cuda.jit
+def returns(x, y):
+    i = cuda.grid(1)
+    for _ in range(5):
+        while True:
+            x[i] *= y[i]
+            if x[i] < 0.02:
+                return
+            if x[i] < 0.3:
+                break
+        for j in range(3):
+            if x[i] + j > 2.2:
+                return
+            x[i] += 0.1 * y[i]
+
+
+@case(
+    (2, 2),
+    lambda g: (
+        g.random((3, 4)),
+        np.array([1, 0, 1, 1], np.bool_),
+        np.array([3, 200, 0, 255], np.uint8),
+        g.random(4, np.float32).astype(float),
+    ),
+)
+@cuda.jit
+def views_and_masks(x, mask, weight, y):
+    i = cuda.grid(1)
+    turned = x.T
+    back = x[::-1, 1:]
+    if mask[i] and weight[i] > 2:
+        y[i] = turned[i, 1] * back[0, i % 3] + y[i] * weight[i] * 0.01
+    if i < 3:
+        back[2, i - 3] += turned[i + 1, 0] * y[i]
+
+
+@case((2, 8), lambda g: (0.1 + g.random(N), 0.37 + 0.01 * g.random(N), N), adds=0)
+@cuda.jit
+def more_functions(x, y, n):
+    i = cuda.grid(1)
+    if i < n:
+        v = x[i]
+        s = math.exp2(v) * v + math.nextafter(v, 2.0) + math.radians(v) * math.ceil(3.0 * v)
+        s += math.remainder(v, y[i]) + v * math.trunc(5.0 * v) + round(v) * v + int(4.0 * v)
+        if not (math.isnan(v) or math.isinf(v)) and math.isfinite(s):
+            s *= v
+        y[i] = s + (v if v > 0.5 else -v) * float(i) + v // 0.3 + divmod(i, 3)[1]
+
+
 # ---- extrema by atomics --------------------------------------------------------------------------------
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import linecache
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -235,6 +236,121 @@ def test_functions_for_the_cpu_have_no_threads() -> None:
 
     with pytest.raises(ad.UnsupportedError, match="Use ad.cuda.split"):
         ad.split(on_the_cpu)(ones(3))
+
+
+# what numba.cuda has for kernels, and splitad does not know; with arguments
+UNKNOWN = {
+    **dict.fromkeys(("shfl_up_sync", "shfl_down_sync", "shfl_xor_sync"), "1, x[0], 1"),
+    **dict.fromkeys(("all_sync", "any_sync", "eq_sync", "ballot_sync"), "1, True"),
+    **dict.fromkeys(("match_any_sync", "match_all_sync"), "1, 2"),
+    **dict.fromkeys(("syncthreads_count", "syncthreads_and", "syncthreads_or"), "1"),
+    **dict.fromkeys(("activemask", "lanemask_lt", "syncwarp", "cg.this_grid"), ""),
+    **dict.fromkeys(("threadfence", "threadfence_block", "threadfence_system"), ""),
+    **dict.fromkeys(("popc", "brev", "clz", "ffs", "nanosleep"), "1"),
+    **dict.fromkeys(("atomic.and_", "atomic.or_", "atomic.xor"), "x, 0, 1"),
+    **dict.fromkeys(("atomic.inc", "atomic.dec", "atomic.nanmax", "atomic.nanmin"), "x, 0, 1"),
+    "atomic.cas": "x, 0, 1, 1", "atomic.compare_and_swap": "x, 1, 1", "cg.this_grid().sync": "",
+    "const.array_like": "x", "fma": "x[0], x[0], x[0]", "cbrt": "x[0]", "selp": "True, x[0], 1.0",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
+def test_what_is_unknown_is_refused_by_name(name: str) -> None:
+    text = f"def kernel(x):\n    cuda.{name}({UNKNOWN[name]})\n    x[0] = x[0] * x[0]\n"
+    file = f"<refused: {name}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    scope: dict[str, Any] = {"cuda": cuda}
+    exec(compile(text, file, "exec"), scope)
+    said = refused(cuda.jit(scope["kernel"]), ones(8))
+    assert f"cuda.{name.removesuffix('().sync')} is not supported here" in said, said
+    assert "Supported are grid, gridsize" in said and f"{file}:2" in said
+
+
+@cuda.jit
+def prints(x):
+    print("x")
+    x[0] = x[0] * 2.0
+
+
+TABLE = np.arange(8.0)
+
+
+@cuda.jit
+def global_array(x):
+    x[0] = x[0] * TABLE[0]
+
+
+@cuda.jit
+def reshaped(x):
+    y = x.reshape((2, 4))
+    y[0, 0] = y[0, 0] * 2.0
+
+
+@cuda.jit
+def two_dynamic_arrays(x):
+    s = cuda.shared.array(0, float64)
+    t = cuda.shared.array(0, float64)
+    s[0] = x[0]
+    x[0] = t[0]
+
+
+@cuda.jit
+def size_of_an_argument(x):
+    a = cuda.local.array(x.shape[0], float64)
+    a[0] = x[0]
+    x[0] = a[0]
+
+
+@cuda.jit
+def array_of_records(x):
+    a = cuda.local.array(2, PARTICLE)
+    a[0].mass = x[0]
+    x[0] = a[0].mass
+
+
+@cuda.jit
+def mantissa(x):
+    m, _ = math.frexp(x[0])
+    x[0] = m
+
+
+@cuda.jit
+def by_a_ufunc(x):
+    x[0] = np.cbrt(x[0])
+
+
+@cuda.jit
+def doubled(x):
+    x[0] = x[0] * 2
+
+
+@cuda.jit
+def of_no_dimension(x):
+    x[()] = x[()] * 2
+
+
+PARTICLE = np.dtype([("mass", np.float64), ("kind", np.int64), ("speed", np.float64)])
+
+
+@pytest.mark.parametrize(
+    "kernel, x, words",
+    [
+        (prints, ones(8), "print is not supported"),
+        (global_array, ones(8), "A global array is not supported"),
+        (reshaped, ones(8), "This view (reshape)"),
+        (two_dynamic_arrays, ones(8), "is the same memory as the first one"),
+        (size_of_an_argument, ones(8), "shape of cuda.local.array is not a constant"),
+        (array_of_records, ones(8), "dtype of cuda.local.array is not one of numbers"),
+        (mantissa, ones(8), "math.frexp has no derivative rule"),
+        (by_a_ufunc, ones(8), "cbrt is not supported in kernels"),
+        (doubled, ones(8, np.float16), "float16"),
+        (of_no_dimension, np.array(1.0), "has no dimensions"),
+    ],
+)
+def test_more_that_is_refused(kernel: Any, x: Any, words: str) -> None:
+    text = refused(kernel, x)
+    assert words in text, text
+    assert "refusals.py" in text
 
 
 class Plain:
@@ -613,6 +729,39 @@ def in_tuple(x, w):
         x[i] = x[i] * w[0] * w[1] + w[2]
 
 
+class Pair(NamedTuple):
+    first: Any
+    second: Any
+
+
+@cuda.jit
+def by_name(p, w):
+    i = cuda.grid(1)
+    if i < p.first.shape[0]:
+        p.first[i] = p.first[i] * p.second[i] * w.first + w.second
+
+
+def test_namedtuples() -> None:
+    x, y = np.arange(1.0, 1.0 + N), np.arange(2.0, 2.0 + N)
+    pullback = ad.cuda.split(by_name)[2, 8](Pair(D(x), D(y)), Pair(3.0, 4.0))
+    (made,) = pullback.make_zero()
+    assert type(made) is Pair and not made.first.copy_to_host().any()
+    shadow = Pair(D(ones(N)), D(np.zeros(N)))
+    (scalars,) = pullback(shadow)
+    assert scalars == Pair((x * y).sum(), float(N)) and type(scalars) is Pair
+    np.testing.assert_array_equal(shadow.first.copy_to_host(), 3.0 * y)
+    np.testing.assert_array_equal(shadow.second.copy_to_host(), 3.0 * x)
+
+
+def test_nothing_to_do() -> None:
+    """No element at all, and more threads than elements."""
+    x, y = D(np.zeros(0)), D(np.zeros(0))
+    pullback = saxpy()[2, 8](x, y, 0.5, 0)
+    assert pullback(*pullback.make_zero()) == (0.0,)
+    x, y = D(ones(1)), D(ones(1))
+    assert saxpy()[2, 8](x, y, 0.5, 1)(D(ones(1)), D(ones(1))) == (1.0,)
+
+
 @cuda.jit
 def mixed(pair):
     x, a = pair
@@ -630,8 +779,6 @@ def test_copies_of_any_layout() -> None:
 
 
 # ---- records -------------------------------------------------------------------------------------------
-
-PARTICLE = np.dtype([("mass", np.float64), ("kind", np.int64), ("speed", np.float64)])
 
 
 @cuda.jit

@@ -6,6 +6,8 @@ Needs numba-cuda with its compilers (the extra cuda13), but neither a GPU nor a 
 from __future__ import annotations
 
 import inspect
+import linecache
+import math
 from functools import cache
 from typing import Any
 
@@ -85,6 +87,54 @@ def test_libdevice() -> None:
         made = cubins.build(kernel, kinds)
         assert made.spills == 0 and made.registers <= plain.registers + 40
     assert "cvt.f64" not in cubins.build(spec.forward, forward).ptx  # single precision stays
+
+
+@pytest.mark.parametrize("bits", [32, 64])
+def test_all_of_libdevice(bits: int) -> None:
+    """Each function of floats is there, and compiled, and so is its derivative."""
+    import splitad as ad
+    from splitad.ir.libdevice import FUNCTIONS, count
+
+    chosen = {name: count(fn) for name, (fn, of) in FUNCTIONS.items() if of == bits}
+    assert all(hasattr(libdevice, name) for name in chosen) and len(chosen) > 60
+    calls = [f"libdevice.{name}({', '.join('vwu'[:n])})" for name, n in chosen.items()]
+    lines = ["def kernel(x, y):", "    i = cuda.grid(1)", "    if i < x.shape[0]:"]
+    lines += ["        v, w, u = x[i], x[i + 1], x[i + 2]", "        s = x[i]"]
+    lines += [f"        s += {call} * v" for call in calls] + ["        y[i] = s"]
+    text = "\n".join(lines) + "\n"
+    file = f"<libdevice {bits}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    scope = {"cuda": cuda, "libdevice": libdevice}
+    exec(compile(text, file, "exec"), scope)
+    argtypes = (types.Array(getattr(types, f"float{bits}"), 1, "C"),) * 2
+    spec = ad.cuda.split(cuda.jit(scope["kernel"])).compiled(argtypes)
+    for kernel, kinds in zip(
+        (spec.forward, spec.reverse), ad.cuda.kernel_types(spec, argtypes), strict=True
+    ):
+        assert cubins.build(kernel, kinds).cubin.startswith(b"\x7fELF")
+    made = inspect.getsource(spec.forward.py_func)
+    assert all(f"libdevice.{name}(" in made for name in chosen)
+
+
+@cuda.jit
+def by_math(x, y):
+    i = cuda.grid(1)
+    if i < x.shape[0]:
+        v = math.remainder(x[i], y[i]) + math.exp2(x[i]) + math.nextafter(x[i], 2.0)
+        y[i] = v * math.ldexp(x[i], 3) + math.radians(v) * math.ceil(v) + v * math.trunc(v)
+
+
+def test_math() -> None:
+    """What is not in the simulator's kernels."""
+    import splitad as ad
+
+    for kind in (types.float32, types.float64):
+        argtypes = (types.Array(kind, 1, "C"),) * 2
+        spec = ad.cuda.split(by_math).compiled(argtypes)
+        for kernel, kinds in zip(
+            (spec.forward, spec.reverse), ad.cuda.kernel_types(spec, argtypes), strict=True
+        ):
+            assert cubins.build(kernel, kinds).spills == 0
 
 
 @pytest.mark.parametrize("name", [n for n in CASES if CASES[n].adds is not None])
