@@ -88,10 +88,12 @@ class Inner:
 
 
 def inner(loop: ir.For, definition: Definitions, bounds: Bounds) -> Inner | None:
-    """What the inner iterations know; None where all iterations are alike.
+    """What the inner iterations know; None where all iterations are alike, or few.
 
     loop: from zero upwards in steps of one.  bounds: of the integers of the whole function.
     """
+    if bounds.of(loop.stop)[1] <= 2 * FARTHEST:
+        return None
     return _Finder(loop, definition, bounds).find()
 
 

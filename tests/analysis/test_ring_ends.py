@@ -90,6 +90,7 @@ def test_sides_that_are_taken() -> None:
     "loop",
     [
         "for i in 0..n step 1:\n  p = sub(i, 9)\n  u = x[p]",  # too far
+        "for i in 0..16 step 1:\n  p = sub(i, 1)\n  u = x[p]",  # few
         "for i in 0..n step 1:\n  p = sub(k, 1)\n  u = x[p]",
         "for i in 0..n step 1:\n  p = sub(i, k)\n  u = x[p]",
         "for i in 0..n step 1:\n  p = sub(2, i)\n  u = x[p]",
