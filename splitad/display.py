@@ -1,4 +1,4 @@
-"""What `show` prints: the generated functions, the tape by source line, and what is recomputed."""
+"""What `show` prints: the generated functions, the tape, and for each source line what was chosen and why."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from typing import Any
 
 from splitad.analysis.scopes import Scope
 from splitad.errors import Loc
+from splitad.explain.choices import choices, when
+from splitad.explain.table import table
+from splitad.explain.words import Words
 from splitad.gradients import specialised, types_of
 from splitad.ir import nodes as ir
 from splitad.runtime.callables import Forward
@@ -15,6 +18,8 @@ class Shown:
     """The pair of a function for some argument types, as text.
 
     forward_source, pullback_source: the generated Python.  tape: the layout, bytes per source line.
+    choices: for each value that the pullback reads, each array that is kept and each loop, what was chosen
+    and why (explain/choices.py).
     """
 
     def __init__(self, forward: Forward, args: tuple[Any, ...]) -> None:
@@ -23,9 +28,12 @@ class Shown:
         text = specialised(forward, types_of(tuple(bound.arguments.values()))).text
         self.forward_source, self.pullback_source = text.forward, text.pullback
         self.tape = tape_table(text.facts)
+        self.choices = choices(text.facts)
 
     def __str__(self) -> str:
-        return f"{self.forward_source}\n{self.pullback_source}\n{self.tape}"
+        return (
+            f"{self.forward_source}\n{self.pullback_source}\n{self.tape}\n\n{table(self.choices)}"
+        )
 
     __repr__ = __str__
 
@@ -39,11 +47,13 @@ def tape_table(facts: Any) -> str:
             rows.append(
                 f"  {column.size:3d} bytes {_how_often(scope):28s} {column.var.name:12s} {_line(stmt, facts)}"
             )
+    words = Words(facts)
     for copy in facts.plan.copies:
         what = "kept by reference" if copy.by_reference else "copied"
-        when = "at the end" if copy.after is None else "once"
         undo = ", with an undo log" if copy.undo else ""
-        rows.append(f"  the contents of {copy.array.name} are {what} {when}{undo}")
+        rows.append(
+            f"  the contents of {copy.array.name} are {what} {when(facts, words, copy)}{undo}"
+        )
     if len(rows) == 1:
         rows.append("  nothing")
     names = [

@@ -3,7 +3,7 @@
 The edges are read from the import statements, so that the picture in the README stays true:
 
     errors <- ir <- {frontend, rules} ; ir, rules <- analysis <- tape <- {codegen, runtime} <- transform ;
-    transform <- targets ; all of these <- pipeline <- cache <- gradients <- {display, cuda} <- api ;
+    transform <- {targets, explain} ; all of these <- pipeline <- cache <- gradients <- {display, cuda} <- api ;
     api <- __init__
 
 A part may import the parts to the left of it, near or far. The forward and the pullback are written as
@@ -43,7 +43,8 @@ STANDS_ON: dict[str, set[str]] = {
     "cache": {"pipeline"},
     "cuda": {"gradients"},
     "gradients": {"cache"},
-    "display": {"gradients"},
+    "explain": {"transform"},
+    "display": {"gradients", "explain"},
     "api": {"display", "cuda"},
     "testing": {"api"},
     "interop": {"api"},

@@ -16,6 +16,7 @@ from numba import types
 import splitad as ad
 from splitad import pipeline
 from splitad.errors import NoRuleError
+from splitad.explain.table import table
 from splitad.ir import nodes as ir
 from tests.conftest import Golden
 from tests.ir_parse import LOC
@@ -39,8 +40,9 @@ def test_the_tape_as_shown(
 ) -> None:  # fmt: skip
     shown = ad.show(f, *args)
     assert capsys.readouterr().out == f"{shown}\n"
-    assert str(shown) == f"{shown.forward_source}\n{shown.pullback_source}\n{shown.tape}"
-    golden(f"shown/{f.__name__}.txt", shown.tape)
+    generated = f"{shown.forward_source}\n{shown.pullback_source}\n"
+    assert str(shown) == f"{generated}{shown.tape}\n\n{table(shown.choices)}"
+    golden(f"shown/{f.__name__}.txt", str(shown).removeprefix(generated))
 
 
 def scaled(weights: np.ndarray) -> Callable[[np.ndarray], float]:

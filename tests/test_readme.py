@@ -32,7 +32,7 @@ def summary(file: Path) -> str:
 
 
 # From what a user sees down to what everything stands on.
-ORDER = """__init__.py api.py gradients.py display.py cache.py pipeline.py frontend ir rules
+ORDER = """__init__.py api.py gradients.py display.py explain cache.py pipeline.py frontend ir rules
 analysis transform tape codegen runtime targets testing interop errors.py""".split()
 
 

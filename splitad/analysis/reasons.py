@@ -36,7 +36,8 @@ class Why(Enum):
     CALLED = "the result of a call"
     SIZE = "known in the forward only"
     # or its array is not kept: what is loaded from it is taped
-    THREADS = "the kernel writes {array}, or a copy would be larger"
+    THREADS = "line {line} writes {array}, of which a thread makes no copy"
+    PART = "{array} is a part of an argument, of which a thread makes no copy"
     STORED_BEHIND = "the store behind it, line {line}, is taken back only later"
     WRITTEN = "line {line} writes {array} in the same iteration"
     LOCAL = "{array} is made in each iteration"
@@ -47,6 +48,7 @@ class Why(Enum):
     LAUNCH = "no thread writes {array}"
     # or copied
     CALLERS = "the caller may write {array} before the pullback"
+    ARGUMENTS = "the caller may write {array} before the pullback, unless modified_between=False"
     LATER = "line {line} writes {array} later"
     INNER = "{array} is made or chosen in a loop or branch"
     RECURSIVE = "the pair of a recursive function keeps no arrays"

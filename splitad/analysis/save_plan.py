@@ -94,7 +94,11 @@ class _Finder:
             # no thread can copy an array: the launch can, or a load is taped
             if array in self.kernel.snapshots:
                 return Copy(array, None, True, Reason(Why.LAUNCH))
-            return Reason(Why.THREADS)
+            write = next(self.memory.writes_to(array, self.where.root), None)
+            if write is not None:
+                return Reason(Why.THREADS, write.stmt)
+            whole = any(leaf.var == array for leaf in self.fn.leaves)
+            return Reason(Why.LARGER if whole else Why.PART)
         if array in self.undo:
             behind = stored_behind(array, load, scope, self.memory, self.where)
             if behind is not None:
@@ -171,7 +175,10 @@ class _Finder:
         roots = self.memory.base_roots(array)
         if array in self.stable and after is None:
             return True, Reason(Why.PROMISED)
-        callers = roots & self.memory.escaping or any(root[0] == "arg" for root in roots)
+        arguments = any(root[0] == "arg" for root in roots)
+        callers = arguments or bool(roots & self.memory.escaping)
+        if after is None and arguments:
+            return False, Reason(Why.ARGUMENTS)
         if after is None:
             return not callers, Reason(Why.CALLERS if callers else Why.OWN)
         position = self.where.position
