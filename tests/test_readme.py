@@ -67,7 +67,9 @@ def the_rules() -> str:
         "zero": "derivative zero",
     }
     for rule in registry.scalar_rules():
-        names.setdefault(f"scalars, {kinds[rule.kind]}", []).append(rule.name)
+        device = all(fn.__module__ == "splitad.ir.libdevice" for fn in rule.primals)
+        what = "of CUDA's libdevice, beside these" if device else f"scalars, {kinds[rule.kind]}"
+        names.setdefault(what, []).append(rule.name)
     names["arrays"] = [rule.name for rule in registry.array_rules()]
     return "\n".join(f"- {k}: {', '.join(sorted(set(v)))}" for k, v in names.items() if v)
 

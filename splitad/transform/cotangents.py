@@ -10,6 +10,7 @@ what was yielded for p, at its end the cotangent of p.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -35,6 +36,7 @@ class Cotangents:
 
     def __init__(self, facts: Facts, w: Writer, unread: set[ir.Var]) -> None:
         self.w, self.where, self.active, self.unread = w, facts.where, facts.active, unread
+        self.on_gpu = facts.kernel is not None
         self.begun: set[ir.Var] = set()
         self.same: dict[ir.Var, str] = {}
         self.uses = _uses(facts.fn)
@@ -98,6 +100,8 @@ class Cotangents:
         is_complex = isinstance(type, types.Complex)
         if source is not None and isinstance(source.type, types.Complex) and not is_complex:
             text = f"({text}).real"
+        if type == types.float32 and self.on_gpu:
+            text = _in_single(self.w, text)
         if type not in (types.float64, types.complex128) or converted:
             text = f"{type_name(self.w, type)}({text})"
         assert target not in self.same, f"something is added to {target.name} after its only use"
@@ -133,6 +137,16 @@ class Cotangents:
             ):
                 self.begun.add(value)
                 self.clear(value)
+
+
+# (what is converted already is left alone)
+_LITERAL = re.compile(r"float32\([^()]*\)|(?<![\w.])\d+\.\d*(?:e[+-]?\d+)?")
+
+
+def _in_single(w: Writer, text: str) -> str:
+    """Its literals as floats of 32 bits: with doubles in it, a GPU would compute all of it in these."""
+    name = type_name(w, types.float32)
+    return _LITERAL.sub(lambda m: m[0] if m[0][0] == "f" else f"{name}({m[0]})", text)
 
 
 def _uses(fn: ir.Function) -> Counter[ir.Operand]:

@@ -65,6 +65,32 @@ def test_barriers(name: str) -> None:
 
 
 @cuda.jit
+def cell(x, y, a):
+    i = cuda.grid(1)
+    if i < x.shape[0]:
+        r = x[i] * x[i] + float32(0.01)
+        w = float32(1.0) / (r * math.sqrt(r))
+        s = float32(1.0) / (float32(1.0) + math.exp(-w * a))
+        y[i] = math.tanh(max(s, y[i])) * math.hypot(s, w) + abs(math.log(r) - a)
+
+
+@pytest.mark.parametrize("name", ["cell", "single", "shared_single", "softmax"])
+def test_single_precision_stays(name: str) -> None:
+    """No constant of a partial derivative turns floats into doubles."""
+    if name == "cell":
+        import splitad as ad
+
+        array = types.Array(types.float32, 1, "C")
+        argtypes = (array, array, types.float32)
+        spec = ad.cuda.split(cell).compiled(argtypes)
+        _, kinds = ad.cuda.kernel_types(spec, argtypes)
+        plain, reverse = cubins.build(cell, argtypes), cubins.build(spec.reverse, kinds)
+    else:
+        plain, _, reverse = built(name)
+    assert reverse.ptx.count(".f64") <= plain.ptx.count(".f64")
+
+
+@cuda.jit
 def by_libdevice(x, y):
     i = cuda.grid(1)
     if i < x.shape[0]:
