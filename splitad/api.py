@@ -181,7 +181,7 @@ def vjp(
 
 
 def show(f: Callable[..., Any], *args: Any, activities: Sequence[Activity] | None = None) -> Shown:
-    """Print the generated forward and pullback, what is on the tape, and what was chosen for each line and why.
+    """Print the generated forward and pullback, the tape, and what was chosen for each line and why.
 
     f may also be a pair's forward.  The returned object has .forward_source, .pullback_source, .tape and
     .choices: for each value that the pullback reads whether it is taped, computed again or loaded again, for

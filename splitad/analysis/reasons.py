@@ -1,7 +1,7 @@
 """Why a value is taped or computed again, an array copied or kept, a loop reversed in its order.
 
 The analyses note a reason with what they decide; `show` words it (explain/).  The texts are completed with
-what the reason is about: {function}, {array}, {value}, and {line}, where `by` is a statement.
+what the reason is about: {array} or {function}; {value}, {operands} of `about`; {line}, {what} of `by`.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ class Why(Enum):
     LATER = "line {line} writes {array} later"
     INNER = "{array} is made or chosen in a loop or branch"
     RECURSIVE = "the pair of a recursive function keeps no arrays"
-    UNDONE = "{array} is loaded deeper than it is stored, so its stores are taken back one by one"
+    UNDONE = "{array} is loaded deeper than it is stored"
     # a loop is reversed in forward order
     INDEPENDENT = "no iteration reads what another one adds"
     # or with the last iteration first
     THREAD = "a thread's own loop"
     WHILE = "a while loop, or one with a break"
-    NESTED = "it holds a loop, a branch or a call: line {line}"
+    NESTED = "it holds {what}, line {line}"
     CHOSEN = "{array} is another array in each iteration: line {line}"
     READ_AND_STORED = "it loads from {array}, line {line}, and stores to it"
     SAME_ELEMENT = "iterations may load the same element of {array}: line {line}"

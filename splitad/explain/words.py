@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import linecache
+import operator
 import re
+from collections.abc import Callable
+from typing import Any
 
 from splitad.analysis.memory import is_array
 from splitad.analysis.reasons import Reason, Why
 from splitad.analysis.scopes import Scope
 from splitad.errors import Loc
 from splitad.ir import nodes as ir
+from splitad.rules import ops
 from splitad.rules.spelling import spell
 from splitad.transform.facts import Facts, path_name
 
@@ -23,6 +27,15 @@ _FLAGS = {
     "go": "whether the loop goes on",
     "skip": "whether the rest is left out",
     "broke": "whether there was a break",
+}
+
+_WHAT: dict[type, str] = {
+    ir.For: "a loop",
+    ir.While: "a loop",
+    ir.If: "a branch",
+    ir.ArrayCall: "a call",
+    ir.Impure: "a random number",
+    ir.View: "a view",
 }
 
 
@@ -74,8 +87,21 @@ class Words:
         stmt = self._definition[array]
         name = self.name(array)
         if isinstance(stmt, ir.View) and (_TEMPORARY.fullmatch(name) or name not in self._names):
-            return self.array(stmt.base)
+            return self._view(stmt)
         return name
+
+    def _view(self, view: ir.View) -> str:
+        base = self.array(view.base)
+        if view.kind != "index":
+            return base
+        text = f"{base}[{', '.join(map(self._entry, view.index))}]"
+        return text if len(text) <= _LONGEST else base
+
+    def _entry(self, entry: ir.Index) -> str:
+        if isinstance(entry, ir.Slice):
+            bounds = [self._entry(p) if p is not None else "" for p in (entry.start, entry.stop)]
+            return ":".join(bounds)
+        return "None" if isinstance(entry, ir.NewAxis) else self._expression(entry, 2)
 
     def name(self, var: ir.Var) -> str:
         """A variable without the number that tells it from others of the name."""
@@ -121,10 +147,7 @@ class Words:
         if isinstance(stmt, ir.Cast):
             return self._expression(stmt.arg, depth)
         assert isinstance(stmt, ir.Prim)
-        args = [self._expression(arg, depth - 1) for arg in stmt.args]
-        if not _call(spell(stmt.fn, args)[0]):
-            args = [f"({arg})" if " " in arg and not _call(arg) else arg for arg in args]
-        return spell(stmt.fn, args)[0]
+        return _spelled(stmt.fn, [self._expression(arg, depth - 1) for arg in stmt.args])
 
     # ---- places ------------------------------------------------------------------------------
 
@@ -170,16 +193,29 @@ class Words:
             value=about[0] if about else "",
             operands=", ".join(dict.fromkeys(about)),
             line=self.line(reason.by.loc) if reason.by is not None else "",
+            what=_WHAT.get(type(reason.by), "an array"),
         )
 
 
-def _call(text: str) -> bool:
-    """Whether an expression is a call or an element, which needs no brackets."""
-    return bool(re.fullmatch(r"[\w.]+(\(.*\)|\[.*\])", text))
+def _spelled(fn: Callable[..., Any], args: list[str]) -> str:
+    fn = operator.truediv if fn is ops.fdiv else fn
+    if not _in_one(spell(fn, args)[0]):
+        args = [arg if _in_one(arg) else f"({arg})" for arg in args]
+    return spell(fn, args)[0]
+
+
+def _in_one(text: str) -> bool:
+    """Whether an expression needs no brackets around it: a name, a call, an element."""
+    depth = 0
+    for char in text:
+        depth += (char in "([") - (char in ")]")
+        if char == " " and depth == 0:
+            return False
+    return True
 
 
 def _function(stmt: ir.Stmt | None) -> str:
     """What an operation is called, or how it is written."""
     assert isinstance(stmt, ir.Prim)
-    text = spell(stmt.fn, [f"{name}" for name in "xyzuvw"[: len(stmt.args)]])[0]
-    return text.split("(")[0] if _call(text) else text
+    text = _spelled(stmt.fn, list("xyzuvw"[: len(stmt.args)]))
+    return text.split("(")[0] if _in_one(text) else text
