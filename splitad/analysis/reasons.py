@@ -90,8 +90,16 @@ def origin(var: ir.Var, stmt: ir.Stmt | None) -> Why:
             return Why.CARRIED if var in stmt.params else Why.AFTER_LOOP
         case ir.If():
             return Why.BRANCH
-        case ir.Impure():
+        case ir.Impure() if is_random(stmt):
             return Why.RANDOM
         case ir.ArrayCall():
             return Why.CALLED
     return Why.SIZE
+
+
+def is_random(stmt: ir.Stmt | None) -> bool:
+    """Whether it draws a random number: a method of a generator, NumPy's or Python's."""
+    if not isinstance(stmt, ir.Impure):
+        return False
+    generator = type(getattr(stmt.fn, "__self__", None))
+    return "random" in f"{stmt.fn.__module__} {generator.__module__}"

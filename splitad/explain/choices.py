@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from splitad.analysis.adjoint_loops import LoopPlan
 from splitad.analysis.reasons import Reason, Why
 from splitad.analysis.reverse import has_reverse
 from splitad.analysis.save_plan import Copy, size_of
@@ -16,7 +17,7 @@ from splitad.ir import nodes as ir
 from splitad.ir.types import numpy_dtype
 from splitad.transform.facts import Facts
 from splitad.transform.reversal import Reversal
-from splitad.transform.reversed_blocks import order
+from splitad.transform.reversed_blocks import ahead, iterations_wait, order
 
 _LAST_FIRST = "last iteration first"
 
@@ -173,13 +174,14 @@ def _loops(facts: Facts, words: Words) -> Iterator[Choice]:
     r = Reversal.of(facts, Writer({}))
     for scope in facts.where.all:
         loop = scope.owner
-        if scope.is_loop and loop is not None and has_reverse(loop, facts.active):
+        if isinstance(loop, (ir.For, ir.While)) and has_reverse(loop, facts.active):
             name = words.loop(loop)
             name = name if name.startswith("the ") else f"loop over {name}"
             if isinstance(loop, ir.For):
                 yield from _for(r, loop, name, words)
             else:
                 yield _at(loop.loc, name, _LAST_FIRST, words.reason(Reason(Why.WHILE)))
+                yield from _ahead(r, loop, LoopPlan(), words)
 
 
 def _for(r: Reversal, loop: ir.For, name: str, words: Words) -> Iterator[Choice]:
@@ -189,6 +191,8 @@ def _for(r: Reversal, loop: ir.For, name: str, words: Words) -> Iterator[Choice]
         ends = [f"the {end} {n}" for end, n in (("first", inner.head), ("last", inner.tail)) if n]
         what += f", but {' and '.join(ends)} by themselves"
     yield _at(loop.loc, name, what, words.reason(plan.because))
+    if inner is None:
+        yield from _ahead(r, loop, plan, words)
     for load in plan.loads:
         cotangent = f"cotangent of {words.array(load.array)}"
         if id(load) in plan.gathered:
@@ -205,3 +209,16 @@ def _for(r: Reversal, loop: ir.For, name: str, words: Words) -> Iterator[Choice]
                 "added through a buffer",
                 "an iteration adds to several of its elements",
             )
+
+
+def _ahead(r: Reversal, loop: ir.For | ir.While, plan: LoopPlan, words: Words) -> Iterator[Choice]:
+    """What is differentiated before its cotangent is known (analysis/partials.py)."""
+    if not iterations_wait(r, loop, plan):
+        return
+    for region in ahead(r, r.facts.where.at(loop.body)):
+        yield _at(
+            region.stmts[-1].loc,
+            f"cotangent of {words.value(region.result)}",
+            f"multiplied by a partial that is found ahead, that in {words.value(region.source)}",
+            "the iterations wait for each other",
+        )

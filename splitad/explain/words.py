@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from splitad.analysis.memory import is_array
-from splitad.analysis.reasons import Reason, Why
+from splitad.analysis.reasons import Reason, Why, is_random
 from splitad.analysis.scopes import Scope
 from splitad.errors import Loc
 from splitad.ir import nodes as ir
@@ -132,7 +132,7 @@ class Words:
         if isinstance(stmt, (ir.Dim, ir.Stride)):
             kind = "shape" if isinstance(stmt, ir.Dim) else "strides"
             return f"{self.array(stmt.array)}.{kind}[{stmt.axis}]"
-        if isinstance(stmt, ir.Impure):
+        if is_random(stmt):
             return "a random number"
         temporary = _TEMPORARY.fullmatch(operand.name)
         if not isinstance(stmt, (ir.Load, ir.Prim, ir.Cast)) or not (

@@ -62,9 +62,8 @@ def adjoints(
         additions = Additions(r.w, r.buffers, LoopPlan(), r.facts.kernel)
     last: dict[int, Region] = {}
     done: set[int] = set()
-    if waits and r.facts.partials:
-        found = regions(scope, r.facts.where, r.uses, r.facts.active)
-        last = {id(region.stmts[-1]): region for region in found}
+    if waits:
+        last = {id(region.stmts[-1]): region for region in ahead(r, scope)}
     inner = r.tape.inner
     for stmt in reversed(scope.block.stmts):
         if id(stmt) in last:
@@ -93,6 +92,11 @@ def adjoints(
                 _if(r, stmt, additions)
         else:
             adjoint(r, stmt if inner is None else inner.instead(stmt), scope, additions)
+
+
+def ahead(r: Reversal, scope: Scope) -> list[Region]:
+    """Whose partials are found before their cotangents are known, in a loop whose iterations wait."""
+    return regions(scope, r.facts.where, r.uses, r.facts.active) if r.facts.partials else []
 
 
 def _through_partial(r: Reversal, region: Region, scope: Scope, additions: Additions) -> None:
@@ -137,7 +141,7 @@ def _for(r: Reversal, loop: ir.For, scope: Scope) -> None:
             _inner(r, text, inner, plan, iteration)
         _ends(r, text, inner, iteration)
     else:
-        waits = not plan.independent and r.facts.kernel is None and _innermost(loop)
+        waits = iterations_wait(r, loop, plan)
         additions = Additions(w, r.buffers, plan, r.facts.kernel)
         additions.start_gathered()
         if plan.deferred:
@@ -209,6 +213,11 @@ def _ends(r: Reversal, text: LoopText, inner: Inner, iteration: Iteration) -> No
         iteration(Additions(w, r.buffers, LoopPlan(independent=True), None))
 
 
+def iterations_wait(r: Reversal, loop: ir.For | ir.While, plan: LoopPlan) -> bool:
+    """Whether an iteration of the reversed loop needs what the one before it found."""
+    return not plan.independent and r.facts.kernel is None and _innermost(loop)
+
+
 def _innermost(loop: ir.For | ir.While) -> bool:
     return not any(isinstance(stmt, (ir.For, ir.While)) for stmt in walk(loop.body))
 
@@ -254,7 +263,7 @@ def _while(r: Reversal, loop: ir.While, scope: Scope) -> None:
         r.tape.enter_iteration(record, body)
         enter(r, body)
         carried.yielded(body)
-        adjoints(r, body, waits=r.facts.kernel is None and _innermost(loop))
+        adjoints(r, body, waits=iterations_wait(r, loop, LoopPlan()))
         r.tape.leave(record, body)
     carried.finish(scope)
 

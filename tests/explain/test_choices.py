@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 import math
 import os
+import random
 from collections.abc import Callable
 from typing import Any
 
@@ -82,15 +83,20 @@ def test_the_result_of_a_branch() -> None:
     assert (y.choice, y.reason, y.often) == ("taped", "the result of a branch", "once")
 
 
-def random(x):
+def numpys(x):
     s = 0.0
     for i in range(x.size):
         s += x[i] * np.random.normal()
     return s
 
 
-def test_a_random_number() -> None:
-    drawn = find(chosen(random, ramp()), "a random number")
+def pythons(x):
+    return x * random.random()
+
+
+@pytest.mark.parametrize(("f", "arg"), [(numpys, ramp()), (pythons, 1.0)])
+def test_a_random_number(f: Any, arg: Any) -> None:
+    drawn = find(chosen(f, arg), "a random number")
     assert (drawn.choice, drawn.reason) == ("taped", "a random number is not drawn twice")
 
 
@@ -100,6 +106,20 @@ def rounded(x, y):
         if x[i] * x[i] > y[i]:
             s += x[i] * y[i]
     return s
+
+
+def copied(x, steps):
+    u, v = x.copy(), x.copy()
+    for _ in range(steps):
+        for i in range(x.size):
+            v[i] = u[i] * u[i]
+        u, v = v, u
+    return u[0]
+
+
+def test_what_is_known_in_the_forward_only() -> None:
+    u = find(chosen(copied, ramp(), 3), "which array u is", "u, v")
+    assert (u.choice, u.reason) == ("taped", "known in the forward only")
 
 
 def test_a_comparison_that_may_come_out_differently() -> None:
@@ -326,6 +346,22 @@ def looked_up(x, y, index):
 def two_places(x, y, index):
     for i in range(index.size):
         y[i] = x[index[i]] * x[i]
+
+
+def sweep(u, f):
+    for i in range(1, u.size - 1):
+        r = u[i - 1] + u[i + 1] + f[i]
+        u[i] = r / (1.0 + 0.01 * r * r)
+
+
+def test_a_partial_that_is_found_ahead() -> None:
+    found = chosen(sweep, ramp(), ramp())
+    (ahead,) = (c for c in found if c.choice.startswith("multiplied by a partial"))
+    assert ahead.text == "u[i] = r / (1.0 + 0.01 * r * r)"
+    assert ahead.choice.endswith("that in r")
+    assert ahead.reason == "the iterations wait for each other"
+    found = chosen(sweep, ramp(), ramp(), without=("partials",))
+    assert not [c for c in found if c.choice.startswith("multiplied by a partial")]
 
 
 INDEX = np.array([0, 2, 1])
