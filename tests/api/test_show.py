@@ -1,4 +1,4 @@
-"""`show`: the generated code with the user's lines, the tape, what is recomputed."""
+"""`show`: the generated code with the user's lines, the tape, what was chosen for each line and why."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import splitad as ad
+from splitad.explain.table import table
 from splitad.tape.ops import live_tapes
 from tests.api import programs as p
 
@@ -26,6 +27,9 @@ def test_show(capsys: pytest.CaptureFixture[str]) -> None:
     assert "def advance__pullback(" in shown.pullback_source
     assert "8 bytes per iteration" in shown.tape and "u[i - 1]" in shown.tape
     assert "recomputed in the pullback:" in shown.tape
+    assert table(shown.choices) in printed
+    assert {c.function for c in shown.choices} == {"advance"}
+    assert any(c.choice == "taped" and c.text in printed for c in shown.choices)
 
 
 def test_show_of_a_pair_and_of_activities() -> None:
