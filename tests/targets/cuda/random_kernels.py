@@ -9,6 +9,7 @@ from __future__ import annotations
 import linecache
 import math
 import random
+import re
 from typing import Any
 
 import numpy as np
@@ -150,7 +151,8 @@ T, BLOCKS = 4, 2
 
 class Stages:
     """Stages with a barrier after each: every thread writes its own elements of one array, and reads any of
-    the others.  The loop does a stage for one thread after the other."""
+    the others; or all of them find an extremum in shared memory.  The loop does a stage for one thread after
+    the other."""
 
     def __init__(self, seed: int) -> None:
         self.pick = random.Random(seed)
@@ -163,7 +165,7 @@ class Stages:
         if depth == 0 or pick.random() < 0.3:
             others = ["t", "(t + 1) % 4", "3 - t", "(t * m[i]) % 4", "0"]
             return pick.choice(
-                [f"{source}[{pick.choice(others)}]"] * 3 + ["x[i]", "c", "z[m[i]]", "0.5"]
+                [f"{source}[{pick.choice(others)}]"] * 3 + ["x[i]", "c", "z[m[i]]", "0.5", "q[0]"]
             )
         a, b = self.number(source, depth - 1), self.number(source, depth - 1)
         return pick.choice(
@@ -175,27 +177,54 @@ class Stages:
 
     def stage(self, indent: int) -> None:
         pick = self.pick
+        if pick.random() < 0.25:
+            self.extremum(indent)
+            return
         source, target = pick.choice([("s", "v"), ("v", "s")])
         lines = [f"{target}[t] = math.tanh({self.number(source)})"]
         if pick.random() < 0.4:
             lines[0] = lines[0].replace(" = ", f" = {target}[t] * ", 1)
         if pick.random() < 0.4:
             lines.append(f"cuda.atomic.add(total, m[i] % 2, {self.number(source)})")
+        if pick.random() < 0.3:
+            lines.append(f"cuda.atomic.min(least, m[i] % 2, {self.distinct(source)})")
         if pick.random() < 0.4:
             lines = [f"if {pick.choice(['t > 1', 'm[i] == 2', 'x[i] > 0.5'])}:"] + [
                 " " + l for l in lines
             ]
         if pick.random() < 0.3:
             lines.append(f"for j in range(m[i]):\n x[i] = x[i] * {source}[(t + j) % 4] + 0.3")
+        self.add(indent, lines)
+
+    def distinct(self, source: str) -> str:
+        """A number that no two threads have: what is equal is a kink."""
+        return f"math.tanh({self.number(source)}) + 0.37 * x[i]"
+
+    def extremum(self, indent: int) -> None:
+        pick = self.pick
+        source, which = pick.choice(["s", "v"]), pick.choice(["max", "min"])
+        start = self.number(source).replace("q[0]", "0.4")
+        self.add(indent, ["if t == 1:", f" q[0] = math.tanh({start})"])
+        offer = f"cuda.atomic.{which}(q, 0, {self.distinct(source).replace('q[0]', 'x[i]')})"
+        if pick.random() < 0.5:
+            self.add(
+                indent, [f"if {pick.choice(['t > 1', 'm[i] == 2', 'x[i] > 0.5'])}:", " " + offer]
+            )
+        else:
+            self.add(indent, [offer])
+
+    def add(self, indent: int, lines: list[str]) -> None:
         flat = [part for line in lines for part in line.split("\n")]
         pad = " " * indent
         self.kernel += [pad + line for line in flat] + [pad + "cuda.syncthreads()"]
         self.loop += [pad + " for t in range(4):", pad + "  i = b * 4 + t"]
         for line in flat:
-            lead, add, rest = line.partition("cuda.atomic.add(total, ")
-            if add:
-                place, _, value = rest[:-1].partition(", ")
-                line = f"{lead}total[{place}] += {value}"
+            found = re.match(r"( *)cuda\.atomic\.(\w+)\((\w+), (.*?), (.*)\)$", line)
+            if found:
+                lead, how, array, place, value = found.groups()
+                at = f"{array}[{place}]"
+                done = f"{at} + {value}" if how == "add" else f"{how}({at}, {value})"
+                line = f"{lead}{at} = {done}"
             self.loop.append(pad + "  " + line)
 
     def stages(self, indent: int, depth: int) -> None:
@@ -211,19 +240,20 @@ class Stages:
                 self.stage(indent)
 
     def source(self) -> tuple[str, str]:
-        start = ["s[t] = x[i] * 0.8", "v[t] = 0.4"]
+        start = ["s[t] = x[i] * 0.8", "v[t] = 0.4", "if t == 0:", " q[0] = 0.3"]
         end = ["y[i] = s[t] * v[3 - t] + x[i]"]
         self.stages(1, 2)
         kernel = [
-            "def kernel(x, y, z, m, total, c):", " i = cuda.grid(1)", " t = cuda.threadIdx.x",
+            "def kernel(x, y, z, m, total, least, c):", " i = cuda.grid(1)", " t = cuda.threadIdx.x",
             " s = cuda.shared.array(4, float64)", " v = cuda.shared.array(4, float64)",
+            " q = cuda.shared.array(1, float64)",
             *(" " + line for line in start), " cuda.syncthreads()", *self.kernel,
             *(" " + line for line in end),
         ]  # fmt: skip
         each = ["  for t in range(4):", "   i = b * 4 + t"]
         loop = [
-            "def loop(x, y, z, m, total, c):", " for b in range(2):", "  s = np.empty(4)",
-            "  v = np.empty(4)", *each, *("   " + line for line in start), *self.loop,
+            "def loop(x, y, z, m, total, least, c):", " for b in range(2):", "  s = np.empty(4)",
+            "  v = np.empty(4)", "  q = np.empty(1)", *each, *("   " + line for line in start), *self.loop,
             *each, *("   " + line for line in end),
         ]  # fmt: skip
         return "\n".join(kernel) + "\n", "\n".join(loop) + "\n"
@@ -233,16 +263,16 @@ def compare_blocks(seed: int) -> None:
     texts = Stages(seed).source()
     kernel, loop = (function(t, n, seed) for t, n in zip(texts, ("kernel", "loop"), strict=True))
     g = np.random.default_rng(seed)
-    floats = [g.random(8), g.random(8), g.random(4), np.zeros(2)]
+    floats = [g.random(8), g.random(8), g.random(4), np.zeros(2), np.array([0.3, 9.0])]
     m = g.integers(0, 4, 8)
     bars = [g.standard_normal(a.shape) for a in floats]
     given = [cuda.to_device(a) for a in floats]
-    args = (*given[:3], cuda.to_device(m), given[3], 0.8)
+    args = (*given[:3], cuda.to_device(m), *given[3:], 0.8)
     pullback = ad.cuda.split(cuda.jit(kernel))[BLOCKS, T](*args)
     on_device = [cuda.to_device(b) for b in bars]
     (c_bar,) = pullback(*on_device)
     on_host = [b.copy() for b in bars]
-    (expected,) = on_the_cpu(loop, (*floats[:3], m, floats[3], 0.8), on_host)
+    (expected,) = on_the_cpu(loop, (*floats[:3], m, *floats[3:], 0.8), on_host)
     pairs = [*zip(given, floats, strict=True), *zip(on_device, on_host, strict=True)]
     for mine, other in pairs:
         np.testing.assert_allclose(

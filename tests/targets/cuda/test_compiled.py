@@ -142,6 +142,25 @@ def test_all_of_libdevice(bits: int) -> None:
     assert all(f"libdevice.{name}(" in made for name in chosen)
 
 
+def test_options() -> None:
+    """(The simulator does not keep those of cuda.jit.)"""
+    import splitad as ad
+
+    def kernel(x):
+        i = cuda.grid(1)
+        x[i] = x[i] * x[i]
+
+    array = (types.Array(types.float32, 1, "C"),)
+    given = {"fastmath": True, "lineinfo": True, "opt": True, "max_registers": 40}
+    spec = ad.cuda.split(cuda.jit(**given)(kernel)).compiled(array)
+    for made in (spec.forward, spec.reverse):
+        assert given.items() <= made.targetoptions.items()
+    with pytest.raises(TypeError, match="cannot be launched"):
+        ad.cuda.split(cuda.jit(device=True)(kernel))
+    with pytest.raises(ad.UnsupportedError, match="the option cooperative"):
+        ad.cuda.split(cuda.jit(cooperative=True)(kernel))
+
+
 @cuda.jit
 def by_math(x, y):
     i = cuda.grid(1)
