@@ -9,7 +9,8 @@ for i in 0..n step 1:             the inner iterations, 1 <= i < n - 1, know tha
   u = x[p]
 
 Where the iterations are reversed in any order, the inner ones can be reversed in a loop of their own, which
-vectorises; see transform/reversed_blocks.py.
+vectorises; see transform/reversed_blocks.py.  What only the others do must leave the order open as well
+(`ends_apart`): the last one may overwrite or load what an inner one stored.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ from collections.abc import Mapping
 
 from numba import types
 
+from splitad.analysis.activity import Activity
+from splitad.analysis.adjoint_loops import stored_apart
 from splitad.analysis.bounds import Bounds
+from splitad.analysis.reverse import has_reverse
 from splitad.ir import nodes as ir
 from splitad.ir import walk
 from splitad.rules.ops import select
@@ -95,6 +99,25 @@ def inner(loop: ir.For, definition: Definitions, bounds: Bounds) -> Inner | None
     if bounds.of(loop.stop)[1] <= 2 * FARTHEST:
         return None
     return _Finder(loop, definition, bounds).find()
+
+
+def ends_apart(loop: ir.For, active: Activity, accumulated: frozenset[int]) -> bool:
+    """Whether all of the loop's stores, and its loads from where it stores, leave the order of its
+    iterations open; those of the inner ones do.
+
+    accumulated: loads and stores (by identity) of the accumulations.
+    """
+    stmts = list(walk.walk(loop.body))
+    reversed_ = [s for s in stmts if has_reverse(s, active)]
+    if not all(isinstance(s, (ir.Prim, ir.Cast, ir.Load, ir.Store, ir.If)) for s in reversed_):
+        return False
+    stores = [s for s in reversed_ if isinstance(s, ir.Store)]
+    loads = [s for s in reversed_ if isinstance(s, ir.Load) and id(s) not in accumulated]
+    memory = active.memory
+    if any(memory.may_alias(load.array, s.array) for load in loads for s in stores):
+        return False
+    inside = {v: s for s in stmts for v in walk.outs(s)}
+    return stored_apart(stores, loop, inside, memory)
 
 
 class _Finder:

@@ -180,7 +180,7 @@ def order(r: Reversal, loop: ir.For) -> tuple[LoopPlan, Inner | None]:
                 id(s) for k, s in inner.loads.items() if k in r.accumulated
             }
             of_inner = loop_plan(alone, facts.active.memory, facts.active, accumulated, r.uses)
-            if of_inner.ascending:
+            if of_inner.ascending and ring_ends.ends_apart(loop, facts.active, r.accumulated):
                 return of_inner, inner
     return plan, None
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numba import njit
 
+import splitad as ad
 from splitad.analysis.bounds import Bounds
 from splitad.analysis.ring_ends import Inner, inner
 from splitad.analysis.scopes import scopes
@@ -16,6 +17,7 @@ from splitad.ir import nodes as ir
 from splitad.ir.show import show
 from splitad.ir.verify import verify
 from splitad.testing import check_vjp
+from tests.fuzz.interpreted import Interpreted
 from tests.ir_parse import parse
 from tests.transform import meaning
 from tests.transform.cases import function
@@ -210,3 +212,63 @@ def rings(x, y, n):
 @pytest.mark.parametrize("size", [3, 4, 9])
 def test_rings(size: int) -> None:
     check_vjp(rings, np.linspace(0.3, 0.9, size), np.zeros(size), size)
+
+
+@njit
+def stored_again(x, y):
+    """The last iteration stores to an element of an inner one."""
+    m = x.shape[0]
+    for i in range(m):
+        y[i] = x[i - 1] * x[i]
+        if i == m - 1:
+            y[2] = 3.0 * x[i] * x[i]
+    return y[2] * y[1]
+
+
+@njit
+def added_again(x, y):
+    """It adds to such an element, which another store of the loop has overwritten."""
+    m = x.shape[0]
+    for i in range(m):
+        k = 1 if i == m - 1 else i
+        y[k] = x[i - 1] * x[i]
+        if i == m - 1:
+            y[2] += y[k] * x[i]
+    return y[2] * y[1]
+
+
+@njit
+def loaded_again(x, y):
+    """It loads what inner ones have stored."""
+    m = x.shape[0]
+    total = 0.0
+    for i in range(m):
+        y[i] = x[i - 1] * x[i]
+        t = 0.0
+        if i == m - 1:
+            t = y[1] * y[2]
+        total += t
+    return total
+
+
+@pytest.mark.parametrize("function", [stored_again, added_again, loaded_again])
+def test_ends_that_need_the_inner_iterations(function) -> None:
+    check_vjp(function, np.linspace(0.3, 0.9, 5), np.linspace(0.1, 0.5, 5))
+
+
+@njit
+def sides_that_store(x, y):
+    """The same element in every case: the iterations may be reversed in any order."""
+    m = x.shape[0]
+    for i in range(m):
+        if i == 0 or i == m - 1:
+            y[i] = 2.0 * x[3]
+        else:
+            y[i] = x[i - 1] * x[i + 1]
+
+
+def test_sides_that_store_are_reversed_apart() -> None:
+    arrays = (np.linspace(0.3, 0.9, 5), np.zeros(5))
+    kinds = (ad.Duplicated, ad.Duplicated)
+    assert "edge_i" in Interpreted(sides_that_store, kinds, arrays, {}).text.pullback
+    check_vjp(sides_that_store, *arrays)
