@@ -3,8 +3,8 @@
 The edges are read from the import statements, so that the picture in the README stays true:
 
     errors <- ir <- {frontend, rules} ; ir, rules <- analysis <- tape <- {codegen, runtime} <- transform ;
-    transform <- {targets, explain} ; all of these <- pipeline <- cache <- gradients <- {display, cuda} <- api ;
-    api <- __init__
+    transform <- {targets, explain} ; all of these <- pipeline <- cache <- gradients ;
+    gradients <- {display, cuda} <- api <- __init__
 
 A part may import the parts to the left of it, near or far. The forward and the pullback are written as
 text through the printer, and name functions of tape and runtime: so transform stands on these.
