@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import json
 import os
 import pkgutil
 import re
@@ -18,6 +19,7 @@ from pathlib import Path
 import pytest
 
 import splitad.rules
+from benchmarks.markdown import page
 from splitad.rules import registry
 
 ROOT = Path(__file__).parent.parent
@@ -119,6 +121,11 @@ def test_numpy(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     program = tmp_path / "table.py"  # for the same reason
     program.write_text("from tests.rules.numpy_status import table\n\nprint(table())\n")
     _hold("numpy", _run(str(program)).rstrip("\n"), request.config.getoption("--update-golden"))
+
+
+def test_figures(request: pytest.FixtureRequest) -> None:
+    found = json.loads((ROOT / "benchmarks" / "reference.json").read_text(encoding="utf-8"))
+    _hold("figures", f"\n{page(found)}\n", request.config.getoption("--update-golden"))
 
 
 def test_error(request: pytest.FixtureRequest) -> None:
