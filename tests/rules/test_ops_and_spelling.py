@@ -91,8 +91,9 @@ def test_spell(fn, args, text, names):
 def test_every_primal_is_spelled_by_its_own_name():
     for rule in BUILT_IN:
         for fn in rule.primals:
-            module = getattr(fn, "__module__", "")  # older ufuncs have none
-            if module in ("_operator", "splitad.ir.libdevice"):  # the latter stand for a GPU's functions
+            # older ufuncs have none; libdevice's functions stand for those of a GPU
+            module = getattr(fn, "__module__", "")
+            if module in ("_operator", "splitad.ir.libdevice"):
                 continue
             text, used = spell(fn, ["a", "b", "c"][: max(1, len(rule.params))])
             assert all(name in ("math", "cmath", "np") or hasattr(ops, name) for name in used), text
