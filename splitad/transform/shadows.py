@@ -111,6 +111,11 @@ class Shadows:
         for leaf in sorted(fields, key=lambda leaf: leaf.exit != leaf.var):
             self._part_of_others(leaf, fields)
             self._from_table(leaf.var)
+        # what a field holds at exit has the shadow that the caller gave there, also if it is a Const argument
+        for leaf in arrays if self.rebound else ():
+            const = leaf.var in self.shadowed and not self.is_duplicated(leaf)
+            if const and leaf not in fields and table_name(leaf.var) in self.tables:
+                self._from_table(leaf.var)
 
     def _part_of_others(self, leaf: ir.Leaf, fields: list[ir.Leaf]) -> None:
         """The array that a field held at entry is lost at exit, but it was a part of another argument: its

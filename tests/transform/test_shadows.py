@@ -87,3 +87,41 @@ def rebound(s, c):
 def test_views_beside_fields_that_are_rebound() -> None:
     with pytest.raises(ad.UnsupportedError, match="'row' is a view here"):
         ad.split(rebound)(Pair(np.ones(3), np.ones((2, 3))), 0.6)
+
+
+def put_into_a_field(x, y, s, c):
+    """x's memory is the field's from here on, and holds what depends on y."""
+    if c > 0.0:
+        s.x = x
+    for i in range(x.size):
+        x[i] = c * y[i] * y[i]
+    return s.x[1] * s.y[0, 1]
+
+
+def put_into_a_field_and_written_there(x, y, s, c):
+    s.x = x
+    for i in range(x.size):
+        s.x[i] = c * y[i]
+    return x[1] * s.y[0, 1]
+
+
+@pytest.mark.parametrize("function", [put_into_a_field, put_into_a_field_and_written_there])
+@pytest.mark.parametrize("c", [0.6, -0.6])
+@pytest.mark.parametrize("activity", [ad.Const, ad.Duplicated])
+def test_an_argument_that_a_field_holds_at_exit(function, c: float, activity) -> None:
+    """The cotangent that the caller gives for the field is the array's, whatever the array's activity."""
+    r = np.random.default_rng(5)
+    x, y, s = r.random(3), r.random(3), Pair(r.random(3), r.random((2, 3)))
+    check(function, x, y, s, c, activities=(activity, ad.Duplicated, ad.Duplicated, ad.Active))
+
+
+def test_a_field_of_a_const_struct_that_another_one_holds_at_exit() -> None:
+    def taken(q, s, y):
+        s.x = q.x
+        for i in range(y.size):
+            q.x[i] = 2.0 * y[i] * q.x[i]
+        return s.x[0]
+
+    r = np.random.default_rng(6)
+    q, s = Pair(r.random(3), r.random((2, 3))), Pair(r.random(3), r.random((2, 3)))
+    check(taken, q, s, r.random(3), activities=(ad.Const, ad.Duplicated, ad.Duplicated))
