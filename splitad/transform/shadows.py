@@ -132,8 +132,16 @@ class Shadows:
         for other in self.fn.leaves:
             if not (self._has_shadow(other) and self.is_duplicated(other)) or other is leaf:
                 continue
+            held, shadow = list(lost), shadow_name(other.var)
             if other.var in entry and self.fn.leaves.index(other) > self.fn.leaves.index(leaf):
-                continue  # its shadow is not there yet
+                # its shadow has no name yet, and is the caller's only where a field holds it at exit
+                its = self._id_of(other.var)
+                chosen = [f"{text} == {its}" for text in sorted(exits) if not text.isdigit()]
+                if its not in exits:
+                    if not chosen:
+                        continue
+                    held.append(f"({' or '.join(chosen)})")
+                shadow = f"table_get({table_name(other.var)}, {its}, {self._dims(other.var)})"
             whole, part = (
                 f"base + {entry.get(other.var, notes[other.var])}",
                 f"base + {entry[leaf.var]}",
@@ -141,8 +149,8 @@ class Shadows:
             maker = part_of(leaf.var.type)
             name = w.use(f"part_of_{unique_number(maker)}", maker)
             w.use("notes_overlap", notes_overlap)
-            with w.indented(f"if {' and '.join([*lost, f'notes_overlap({whole}, {part})'])}:"):
-                made = f"{name}({shadow_name(other.var)}, {whole}, {part})"
+            with w.indented(f"if {' and '.join([*held, f'notes_overlap({whole}, {part})'])}:"):
+                made = f"{name}({shadow}, {whole}, {part})"
                 w.line(f"table_set({table_name(leaf.var)}, {number}, {made})")
 
     def _in_rebound(self, leaf: ir.Leaf) -> bool:

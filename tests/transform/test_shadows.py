@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numba import float64
+from numba.experimental import jitclass
 
 import splitad as ad
 from tests.cases.chosen_views import PROGRAMS, Pair, nested, of_two, workspace
@@ -89,6 +91,13 @@ def test_views_beside_fields_that_are_rebound() -> None:
         ad.split(rebound)(Pair(np.ones(3), np.ones((2, 3))), 0.6)
 
 
+@jitclass([("x", float64[::1]), ("z", float64[::1])])
+class Two:
+    def __init__(self, x, z):
+        self.x = x
+        self.z = z
+
+
 def put_into_a_field(x, y, s, c):
     """x's memory is the field's from here on, and holds what depends on y."""
     if c > 0.0:
@@ -125,3 +134,37 @@ def test_a_field_of_a_const_struct_that_another_one_holds_at_exit() -> None:
     r = np.random.default_rng(6)
     q, s = Pair(r.random(3), r.random((2, 3))), Pair(r.random(3), r.random((2, 3)))
     check(taken, q, s, r.random(3), activities=(ad.Const, ad.Duplicated, ad.Duplicated))
+
+
+def test_a_field_that_is_lost_where_a_later_argument_holds_its_array_at_exit() -> None:
+    """s.x is rebound; its array at entry is p.x too, and p's field holds it at exit, in another place."""
+
+    def exchanged(s, p, c):
+        s.x = s.x * c
+        p.x, p.z = p.z, p.x
+        p.z[0] *= c
+        return s.x[1]
+
+    r = np.random.default_rng(7)
+    s = Two(r.random(3), r.random(3))
+    p = Two(r.random(3), s.x)
+    check(exchanged, s, p, 0.6)
+    check(exchanged, s, Two(s.x, r.random(3)), 0.6)
+    check(exchanged, Two(r.random(3), r.random(3)), p, 0.6)
+
+
+def test_the_same_where_a_branch_decides_it() -> None:
+    def perhaps(s, p, c):
+        s.x = s.x * c
+        if c > 0.0:
+            p.x, p.z = p.z, p.x
+        else:
+            p.x = p.z * 2.0
+        p.z[0] *= c
+        return s.x[1] + p.x[1]
+
+    r = np.random.default_rng(8)
+    s = Two(r.random(3), r.random(3))
+    for c in (0.6, -0.6):
+        check(perhaps, s, Two(r.random(3), s.x), c)
+        check(perhaps, s, Two(s.x, r.random(3)), c)
