@@ -153,7 +153,7 @@ class _Finder:
             if copy.after is None or copy.by_reference:
                 continue
             written = {id(w.stmt) for w in self.memory.writes_to(copy.array, self.where.root)}
-            block = self._block_of(copy.after)
+            block = self.where.holding(copy.after).block
             first = next(k for k, s in enumerate(block.stmts) if id(s) == copy.after)
             for stmt in block.stmts[first + 1 :]:
                 if written & {id(stmt), *(id(s) for s in _nested(stmt))}:
@@ -161,9 +161,6 @@ class _Finder:
                 if (copy.array, id(stmt)) in owners:
                     found[copy] = replace(copy, after=id(stmt))
         return found
-
-    def _block_of(self, stmt: int) -> ir.Block:
-        return next(s.block for s in self.where.all if any(id(x) == stmt for x in s.block.stmts))
 
     def _by_reference(self, array: ir.Var, after: ir.Stmt | None) -> tuple[bool, Reason]:
         if not self.keeps:
@@ -343,7 +340,7 @@ def save_plan(
         if where.definition[var].array in undone:  # type: ignore[union-attr, operator]
             provide(var)
     for call, array in needs.contents:
-        copy = finder.copy_for_call(array, call, _scope_of(call, where))
+        copy = finder.copy_for_call(array, call, where.holding(id(call)))
         source[(id(call), array)] = copy
     order = where.position
     merged = finder.shared(set(source.values()))
@@ -355,10 +352,6 @@ def save_plan(
         source,
         {var: why[var] for var in done},
     )
-
-
-def _scope_of(stmt: ir.Stmt, where: Scopes) -> Scope:
-    return next(s for s in where.all if any(x is stmt for x in s.block.stmts))
 
 
 def _cost(var: ir.Var, depth: int) -> float:

@@ -60,6 +60,10 @@ class Scopes:
     def at(self, block: ir.Block) -> Scope:
         return self._by_block[id(block)]
 
+    def holding(self, stmt: int) -> Scope:
+        """Where a statement stands, which is given by its identity."""
+        return next(s for s in self.all if any(id(x) == stmt for x in s.block.stmts))
+
 
 def scopes(fn: ir.Function) -> Scopes:
     """Walk fn once and note where everything is."""

@@ -122,12 +122,9 @@ def _behind_what(facts: Facts, words: Words, copy: Copy) -> str:
 
 def _behind(facts: Facts, copy: Copy) -> tuple[ir.Stmt, Scope]:
     """The statement behind which an array is copied, and its scope."""
-    return next(
-        (stmt, scope)
-        for scope in facts.where.all
-        for stmt in scope.block.stmts
-        if id(stmt) == copy.after
-    )
+    assert copy.after is not None
+    scope = facts.where.holding(copy.after)
+    return next(stmt for stmt in scope.block.stmts if id(stmt) == copy.after), scope
 
 
 # ---- arrays --------------------------------------------------------------------------------------------

@@ -159,16 +159,17 @@ def _for(r: Reversal, loop: ir.For, scope: Scope) -> None:
 def order(r: Reversal, loop: ir.For) -> tuple[LoopPlan, Inner | None]:
     """How a loop is reversed; what its inner iterations know, where these have a loop of their own."""
     facts = r.facts
-    if facts.kernel is not None:  # a thread's own loop does not vectorise
+    if not facts.adjoint_loops:
+        plan = LoopPlan()
+    else:
         plan = loop_plan(loop, facts.active.memory, facts.active, r.accumulated, r.uses)
-        plan = plan if facts.adjoint_loops else LoopPlan()
+    if facts.kernel is not None:  # a thread's own loop does not vectorise
         by_itself = Reason(Why.THREAD)
         return replace(
             plan, deferred={}, ascending=False, independent=False, because=by_itself
         ), None
     if not facts.adjoint_loops:
-        return LoopPlan(), None
-    plan = loop_plan(loop, facts.active.memory, facts.active, r.accumulated, r.uses)
+        return plan, None
     undone = next((stmt for stmt in walk(loop.body) if r.tape.is_undone(stmt)), None)
     if undone is not None:  # in the order of an undo log, last first
         return replace(plan, ascending=False, because=Reason(Why.UNDO_ORDER, undone)), None
