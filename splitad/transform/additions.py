@@ -24,7 +24,7 @@ from numba import types
 
 from splitad.analysis.adjoint_loops import FARTHEST, LoopPlan
 from splitad.analysis.threads import Kernel
-from splitad.codegen.python import new_array, statement, zero
+from splitad.codegen.python import at_call, new_array, statement, zero
 from splitad.codegen.writer import Writer
 from splitad.ir import nodes as ir
 from splitad.tape.ops import clear_rows, load_at, store_at
@@ -35,6 +35,10 @@ MARGIN = FARTHEST
 ROW = CHUNK + 2 * MARGIN
 
 
+def buffer_name(dtype: types.Type) -> str:
+    return f"buffer_{dtype}"
+
+
 class Buffers:
     """The buffers of one function. rows: by name, the dtype and how many rows the loops need."""
 
@@ -43,7 +47,7 @@ class Buffers:
 
     def row(self, dtype: types.Type, row: int) -> str:
         """The buffer that has the row."""
-        name = f"buffer_{dtype}"
+        name = buffer_name(dtype)
         self.rows[name] = (dtype, max(self.rows.get(name, (dtype, 0))[1], row + 1))
         return name
 
@@ -96,8 +100,7 @@ class Additions:
         if place is None:
             row = sum(of == dtype for of, _ in self.places)
             place = self.places[dtype, value] = (self.buffers.row(dtype, row), row)
-            self.w.use("store_at", store_at)
-            self.w.line(f"store_at({place[0]}, {_offset(row)}, {value})")
+            self.w.line(at_call(self.w, store_at, place[0], _offset(row), value))
         return place
 
     def add_deferred(self, counter: str) -> None:
@@ -143,13 +146,12 @@ class Additions:
         """Add, to each element that any iteration of the piece adds to, what all of them have for it."""
         w, shifts = self.w, self._shifts(loads)
         start, stop = _plus(f"lo_{counter}", min(shifts)), _plus(f"hi_{counter}", max(shifts))
-        w.use("load_at", load_at)
         with w.indented(f"for {counter} in range({start}, {stop}):"):
             w.line(f"at = {counter} - lo_{counter} + {MARGIN}")
             terms = []
             for load, by in zip(loads, shifts, strict=True):
                 name, row = self.stored[id(load)]
-                terms.append(f"load_at({name}, {_offset(row, -by)})")
+                terms.append(at_call(w, load_at, name, _offset(row, -by)))
             _, index = self.plan.shifts[id(loads[0])].place
             self.now(replace(loads[0], index=index), " + ".join(terms))
 
@@ -167,10 +169,9 @@ class Additions:
             stmts = (stmt for load in loads for stmt in self.plan.deferred[id(load)])
             for stmt in dict.fromkeys(stmts):
                 statement(w, stmt, unchecked=True)
-            w.use("load_at", load_at)
             for load in loads:
                 name, row = self.stored[id(load)]
-                self.now(load, f"load_at({name}, {_offset(row)})")
+                self.now(load, at_call(w, load_at, name, _offset(row)))
 
 
 def _offset(row: int, by: int = 0) -> str:

@@ -50,6 +50,7 @@ class Facts:
     partials: bool = True  # whether analysis/partials.py has its way
     adjoint_loops: bool = True  # whether loops are reversed as analysis/adjoint_loops.py plans it
     ring_ends: bool = True  # and its inner iterations by themselves (analysis/ring_ends.py)
+    apart: bool = True  # whether LLVM is told what does not overlap (transform/memories.py)
     neighbours: tuple[Neighbour, ...] = ()  # of a CUDA kernel
 
 
