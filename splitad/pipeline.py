@@ -49,7 +49,7 @@ for _domain in ("scalar", "arrays"):  # importing a file of rules registers them
 # What a derivative is right without: how text is made smaller, what the tape holds, how adjoint loops run.
 OPTIONAL = (
     *simplify.PASSES, "undo", "snapshots", "references", "recomputation", "adjoint_loops", "partials",
-    "ring_ends", "memories", "cuda_gather",
+    "ring_ends", "memories", "handed_on", "cuda_gather",
 )  # fmt: skip
 
 
@@ -229,6 +229,7 @@ def _build(
         "adjoint_loops" not in options.without,
         "ring_ends" not in options.without,
         "memories" not in options.without,
+        "handed_on" not in options.without,
     )
     names: dict[str, object] = {}
     if kernel is not None:

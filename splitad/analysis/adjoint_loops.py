@@ -166,7 +166,7 @@ def loop_plan(
         for s in rest:
             others = [o for o in rest if o is not s and memory.may_alias(o.array, s.array)]
             if any(o.index != s.index or o.array != s.array for o in others):
-                sums = (_sum(entry, loop, definition) for entry in s.index if entry in definition)
+                sums = (offset(entry, loop, definition) for entry in s.index if entry in definition)
                 deferred[id(s)] = tuple(stmt for total in sums if total for stmt in total.made_by)
                 shift = _shift(s, loop, definition)
                 if shift is not None:
@@ -231,7 +231,7 @@ def _affine(stmt: ir.Load | ir.Store, loop: ir.For, definition: dict[ir.Var, ir.
     for entry in stmt.index:
         if entry not in definition and entry not in (*loop.params, loop.counter):
             continue
-        total = _sum(entry, loop, definition)
+        total = offset(entry, loop, definition)
         if total is None or total.counters != 1:
             return False
         found = True
@@ -239,9 +239,9 @@ def _affine(stmt: ir.Load | ir.Store, loop: ir.For, definition: dict[ir.Var, ir.
 
 
 @dataclass(frozen=True)
-class _Sum:
-    """An index ``counters * counter + constant``, plus something that the loop does not change if it is not
-    `alone`.  made_by: the statements of the loop that compute it, in order."""
+class Offset:
+    """What an index is: ``counters * counter + constant``, plus something that the loop does not change if
+    it is not `alone`.  made_by: the statements of the loop that compute it, in order."""
 
     counters: int = 0
     constant: int = 0
@@ -249,24 +249,24 @@ class _Sum:
     made_by: tuple[ir.Stmt, ...] = ()
 
 
-def _sum(entry: object, loop: ir.For, definition: dict[ir.Var, ir.Stmt]) -> _Sum | None:
+def offset(entry: object, loop: ir.For, definition: dict[ir.Var, ir.Stmt]) -> Offset | None:
     """None where the index is no such sum."""
     if entry == loop.counter:
-        return _Sum(counters=1)
+        return Offset(counters=1)
     if isinstance(entry, ir.Lit):
-        return _Sum(constant=int(entry.value))
+        return Offset(constant=int(entry.value))
     if not isinstance(entry, ir.Var) or entry in loop.params:
         return None
     by = definition.get(entry)
     if by is None:
-        return _Sum(alone=False)
+        return Offset(alone=False)
     if not isinstance(by, ir.Prim) or by.fn not in (operator.add, operator.sub):
         return None
-    left, right = (_sum(arg, loop, definition) for arg in by.args)
+    left, right = (offset(arg, loop, definition) for arg in by.args)
     if left is None or right is None:
         return None
     sign = 1 if by.fn is operator.add else -1
-    return _Sum(
+    return Offset(
         left.counters + sign * right.counters,
         left.constant + sign * right.constant,
         left.alone and right.alone,
@@ -282,7 +282,7 @@ def _shift(load: ir.Load, loop: ir.For, definition: dict[ir.Var, ir.Stmt]) -> Sh
     if load.wraps or len(moving) != 1:
         return None
     (axis,) = moving
-    total = _sum(load.index[axis], loop, definition)
+    total = offset(load.index[axis], loop, definition)
     if total is None or not total.alone:
         return None
     place = (*load.index[:axis], loop.counter, *load.index[axis + 1 :])

@@ -28,7 +28,8 @@ from splitad.codegen.python import at_call, new_array, statement, zero
 from splitad.codegen.writer import Writer
 from splitad.ir import nodes as ir
 from splitad.tape.ops import clear_rows, load_at, store_at
-from splitad.transform.shadows import add_element
+from splitad.transform.handing_on import HandingOn
+from splitad.transform.shadows import add_element, read_element
 
 CHUNK = 512  # iterations kept in a buffer at a time: some rows of it fit into the L1 cache
 MARGIN = FARTHEST
@@ -63,13 +64,16 @@ class Additions:
     def __init__(self, w: Writer, buffers: Buffers, plan: LoopPlan, kernel: Kernel | None) -> None:
         self.w, self.buffers, self.plan = w, buffers, plan
         self.atomic = kernel.atomic if kernel is not None else frozenset()
+        self.handing: HandingOn | None = None  # an element that iterations hand on
         self.met: list[ir.Load] = []
         self.places: dict[tuple[types.Type, str], tuple[str, int]] = {}  # buffer and row, by value
         self.stored: dict[int, tuple[str, int]] = {}  # the same, by load
 
     def add(self, load: ir.Load, value: str) -> None:
         """The adjoint of a load; value: the cotangent of what it loaded."""
-        if id(load) in self.plan.gathered:
+        if self.handing is not None and self.handing.adds(load):
+            self.handing.keep(value)
+        elif id(load) in self.plan.gathered:
             self.met.append(load)
             self.w.line(f"{_sum_name(load)} += {value}")
         elif id(load) in self.plan.deferred:
@@ -77,6 +81,12 @@ class Additions:
             self.stored[id(load)] = self._keep(load.array.type.dtype, value)
         else:
             self.now(load, value)
+
+    def taken(self, store: ir.Store) -> str:
+        """The cotangent that the adjoint of a store takes."""
+        if self.handing is not None and self.handing.takes(store):
+            return self.handing.next
+        return read_element(self.w, store)
 
     def now(self, load: ir.Load, value: str) -> None:
         add_element(self.w, load, value, atomic=id(load) in self.atomic)

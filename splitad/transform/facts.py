@@ -51,6 +51,7 @@ class Facts:
     adjoint_loops: bool = True  # whether loops are reversed as analysis/adjoint_loops.py plans it
     ring_ends: bool = True  # and its inner iterations by themselves (analysis/ring_ends.py)
     apart: bool = True  # whether LLVM is told what does not overlap (transform/memories.py)
+    handed_on: bool = True  # whether analysis/handed_on.py has its way
     neighbours: tuple[Neighbour, ...] = ()  # of a CUDA kernel
 
 
