@@ -12,10 +12,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from splitad.analysis.activity import Activity
-from splitad.analysis.adjoint_loops import SIMPLE, Offset, offset
+from splitad.analysis.adjoint_loops import SIMPLE
 from splitad.analysis.memory import Memory
+from splitad.analysis.offsets import Offset, offset
 from splitad.analysis.reverse import has_reverse
 from splitad.ir import nodes as ir
+from splitad.ir import walk
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +47,7 @@ def handed_on(
         return None
     stores = [s for s in reversed_ if isinstance(s, ir.Store)]
     loads = [s for s in reversed_ if isinstance(s, ir.Load)]
-    definition = {out: s for s in loop.body.stmts if (out := getattr(s, "out", None)) is not None}
+    definition = {out: s for s in loop.body.stmts for out in walk.outs(s)}
 
     def along(access: ir.Load | ir.Store) -> tuple[int, Offset] | None:
         """The axis along which the counter moves it, and how far beyond the counter it is."""

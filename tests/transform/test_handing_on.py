@@ -102,6 +102,17 @@ def a_copy_too(x, y, a):
     return z.sum()
 
 
+@njit
+def a_row_by_branch(x, y, a):
+    rows = y.reshape((2, y.shape[0] // 2))
+    for j in range(1, rows.shape[1]):
+        if j % 3 == 1:
+            k = 0
+        else:
+            k = 1
+        rows[k, j] = a * rows[k, j - 1] * x[j]
+
+
 HANDS_ON = [filtered, two_taps, from_a_number_on]
 DOES_NOT = [read_again, stored_twice, a_step_of_two, the_other_way, round_the_end]
 MAY = [through_a_view, summed_up, a_copy_too]
@@ -149,3 +160,9 @@ def test_overlapping_arguments() -> None:
     _, y, a = args(9)
     check(filtered, y, y, a)
     check(two_taps, y[1:], y[:-1], a)
+
+
+@pytest.mark.parametrize("n", [2, 4, 6, 14])
+def test_a_row_that_a_branch_chooses_in_the_loop(n: int) -> None:
+    assert "next_" not in pair_text(a_row_by_branch, *args(4)).pullback
+    check(a_row_by_branch, *args(n))
