@@ -19,13 +19,14 @@ def struct_arguments(s: Scope) -> tuple[list[tuple[Name, str]], list[str], bool]
     shared = s.chance(0.4)
     taken: list[str] = []
     made = []
-    for text in ("s", "r", "e")[: s.pick([2, 2, 3])]:
+    numbers = {"s": 0.8, "r": 0.3, "e": 0.5}  # a tie would be a kink of max
+    for text in list(numbers)[: s.pick([2, 2, 3])]:
         arrays = []
         for _ in "hg":
             parts = ["x", "m[1]", "w[:4]", "w[4:]", "w[2:6]"]
             pool = [new, *parts, *taken, *taken] if shared else [new]
             arrays.append(s.pick(pool))
-        lines.append(f"{text} = State({arrays[0]}, {arrays[1]}, {s.pick(['0.8', '0.3'])})")
+        lines.append(f"{text} = State({arrays[0]}, {arrays[1]}, {numbers[text]})")
         taken += [f"{text}.h", f"{text}.g"]
         made.append((Name(text, "s", SHAPE), text))
     return made, lines, shared
