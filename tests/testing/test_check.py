@@ -124,3 +124,14 @@ def test_shadows_that_leave_the_pullback_apart_are_found() -> None:
     check_vjp(rebound, x, s, 0.6, forward=right)
     with pytest.raises(AssertionError, match="share memory otherwise than the arguments at entry"):
         check_vjp(rebound, x, s, 0.6, forward=forward)
+
+
+def test_what_a_field_has_from_an_argument_that_stays_is_not_overwritten() -> None:
+    """s.x may be overwritten in between, but it is y then, which the caller promises to leave."""
+
+    def taken(s, y, c):
+        s.x = y
+        return y[0] * y[1] * c
+
+    s, y = Pair(np.ones(3), np.ones((1, 3))), np.array([0.3, -0.7, 1.1])
+    check_vjp(taken, s, y, 0.6, modified_between=(True, False, True))
