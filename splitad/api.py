@@ -175,7 +175,8 @@ def vjp(
 
     pullback(result_bar=1.0, exit_bar=None) returns new cotangents for the arguments in wrt (all by
     default; None where an argument has none), fresh at each call.  The default result_bar is for scalar
-    or None results.  exit_bar: {name or position: cotangent} of the final state of mutated arguments.
+    or None results.  exit_bar: {name or position: cotangent} of the final state of mutated arguments; where
+    arguments share memory, what is given for each adds up.
     """
     return gradients.vjp(f, args, kwargs, wrt, partial(_forward_by_types, f, True, "pullback"))
 

@@ -229,40 +229,82 @@ class VjpPullback:
         shadows = make_zero(self._template)
         activities = self._pair.activities
         order = [k for k, a in enumerate(activities) if a is Activity.Duplicated]
+        fill = _Fill()
         for key, bar in (exit_bar or {}).items():
             (k,) = positions(key, self._parameters, self._pair.summary.name)
             if k not in order:
                 name = list(self._parameters)[k]
                 raise ShadowError(f"exit_bar names the argument '{name}', which has no exit state")
-            _fill(shadows[order.index(k)], bar)
+            fill(shadows[order.index(k)], bar)
         bars = self._pullback(result_bar, *shadows)
         parts = cotangents(self._pair, bars, shadows)
         return tuple(parts[k] for k in self._chosen)
 
 
-def _fill(shadow: Any, bar: Any) -> None:
-    """Copy a given cotangent into a zero shadow of the same structure."""
-    if isinstance(shadow, np.ndarray):
-        bar = np.asarray(bar)
+class _Fill:
+    """Copies given cotangents into zero shadows of the same structure.
+
+    Where shadows share memory, what is given for each adds up; but what shares memory just so is the
+    cotangent of all that was there, and counts once.
+    """
+
+    def __init__(self) -> None:
+        self.done: list[tuple[np.ndarray, np.ndarray]] = []
+
+    def __call__(self, shadow: Any, bar: Any) -> None:
+        if isinstance(shadow, np.ndarray):
+            self.array(shadow, np.asarray(bar))
+        elif isinstance(shadow, (list, List)):
+            if len(bar) != len(shadow):
+                raise ShadowError(
+                    f"exit_bar has {len(bar)} items where the state has {len(shadow)}"
+                )
+            for k, item in enumerate(bar):
+                if isinstance(shadow[k], (float, complex)):
+                    shadow[k] = item
+                else:
+                    self(shadow[k], item)
+        elif isinstance(shadow, tuple):
+            for s, b in zip(shadow, bar, strict=True):
+                self(s, b)
+        else:
+            type = shadow._numba_type_
+            for name in type.field_dict if isinstance(type, types.StructRef) else type.struct:
+                value = getattr(shadow, name)
+                if isinstance(value, (float, complex)):
+                    setattr(shadow, name, getattr(bar, name))
+                elif value is not None and not isinstance(value, int):
+                    self(value, getattr(bar, name))
+
+    def array(self, shadow: np.ndarray, bar: np.ndarray) -> None:
         if bar.shape != shadow.shape:
             raise ShadowError(f"exit_bar has shape {bar.shape} where the state has {shadow.shape}")
-        shadow[...] = bar
-    elif isinstance(shadow, (list, List)):
-        if len(bar) != len(shadow):
-            raise ShadowError(f"exit_bar has {len(bar)} items where the state has {len(shadow)}")
-        for k, item in enumerate(bar):
-            if isinstance(shadow[k], (float, complex)):
-                shadow[k] = item
-            else:
-                _fill(shadow[k], item)
-    elif isinstance(shadow, tuple):
-        for s, b in zip(shadow, bar, strict=True):
-            _fill(s, b)
-    else:
-        type = shadow._numba_type_
-        for name in type.field_dict if isinstance(type, types.StructRef) else type.struct:
-            value = getattr(shadow, name)
-            if isinstance(value, (float, complex)):
-                setattr(shadow, name, getattr(bar, name))
-            elif value is not None and not isinstance(value, int):
-                _fill(value, getattr(bar, name))
+        others = [(s, b) for s, b in self.done if np.shares_memory(s, shadow)]
+        together = [(s, b) for s, b in others if np.shares_memory(b, bar)]
+        if not others:
+            shadow[...] = bar
+        elif not together:
+            _add(shadow, bar)
+        elif len(together) == len(others) and all(
+            _behind(s, shadow) == _behind(b, bar) and b.strides == s.strides for s, b in others
+        ):
+            shadow[...] = bar
+        else:
+            raise ShadowError(
+                "exit_bar has arrays that share memory otherwise than those of the final state do",
+                None,
+                "Give each position a cotangent of its own; where the state shares memory, they add up.",
+            )
+        self.done.append((shadow, bar))
+
+
+def _add(shadow: np.ndarray, bar: np.ndarray) -> None:
+    for name in shadow.dtype.names or ():
+        _add(shadow[name], bar[name])
+    if shadow.dtype.names is None:
+        shadow += bar
+
+
+def _behind(one: np.ndarray, other: np.ndarray) -> int:
+    """How many bytes one array starts before the other."""
+    return int(other.ctypes.data) - int(one.ctypes.data)

@@ -84,8 +84,21 @@ class Case:
         if all(self.modified):
             spoil((*args, *arrays, result))
         else:
-            spoil(tuple(a for a, changes in zip(args, self.modified, strict=True) if changes))
+            self._spoil_some(args)
         return Tape(pullback, copy_args(at), tuple(exit_args), result_copy, args)
+
+    def _spoil_some(self, args: tuple[Any, ...]) -> None:
+        """Overwrite the arguments that may be, but not what a field of theirs has from one that may not."""
+        changing = list(zip(args, self.modified, strict=True))
+        kept = [
+            (array, array.copy())
+            for arg, changes in changing
+            for array in (() if changes else arrays_in(arg))
+            if array.flags.writeable
+        ]
+        spoil(tuple(arg for arg, changes in changing if changes))
+        for array, numbers in kept:
+            array[...] = numbers
 
 
 def _overlaps_another(args: tuple[Any, ...], k: int) -> bool:

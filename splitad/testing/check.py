@@ -38,7 +38,8 @@ def check_vjp(
     2. Two forwards are run, at two points, before either pullback; arguments and results are then
        overwritten with NaN, and the fields of structs rebound.
     3. ``make_zero`` gives zeros of the exit state's shapes, dtypes and aliasing.  Shadows start with
-       random numbers in them, and result_bar is random.
+       random numbers in them, and result_bar is random; they end with the entry state's shapes, dtypes
+       and aliasing.
     4. A pullback's second call equals the first bit for bit, and so does the pullback of a forward that
        was run alone; arguments and result_bar stay as they are; dtypes are kept.
     5. Neither tapes nor arrays leak.

@@ -83,6 +83,9 @@ def _collect(case: Case, tape: Tape, returned: Any, shadows: tuple[Any, ...]) ->
     found: Values = {}
     for k, shadow in zip(case.duplicated, shadows, strict=True):
         found.update(snapshot(shadow, (k,)))
+    entries = tuple(tape.entry[k] for k in case.duplicated)
+    if aliasing(shadows, active=True) != aliasing(entries, active=True):
+        raise case.fail("the shadows share memory otherwise than the arguments at entry of f")
     for k, cotangent in zip(places, returned, strict=True):
         found.update(snapshot(cotangent, (k,)))
     for k in case.wanted:

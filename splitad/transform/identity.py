@@ -104,9 +104,26 @@ class _Pass:
                     by_place = True
                     found.add(view.base)
         for leaf in rebound:
-            if leaf.exit in self.views:
-                raise _refusal(leaf.exit, self.fn.loc)
+            self._refuse_field(leaf)
         return found, by_place
+
+    def _refuse_field(self, leaf: ir.Leaf) -> None:
+        """A field that is assigned a view, or an array in Fortran order."""
+        assigned = (s for s in walk(self.fn.body) if isinstance(s, ir.SetField))
+        if leaf.exit in self.views:
+            loc = next((s.loc for s in assigned if s.value == leaf.exit), self.fn.loc)
+            raise UnsupportedError(
+                f"'{leaf.exit.name}' is a view here, and the field '{leaf.path[-1]}' is assigned it",
+                loc,
+                "Copy it first (x = x[1:].copy()).",
+            )
+        if leaf.var.type.layout == "F":
+            loc = next((s.loc for s in assigned if s.field == leaf.path[-1]), self.fn.loc)
+            raise UnsupportedError(
+                f"the field '{leaf.path[-1]}', whose type is in Fortran order, is assigned another array",
+                loc,
+                f"Write into its array (s.{leaf.path[-1]}[:] = ...), or declare the field in C order.",
+            )
 
     def _active_array(self, var: ir.Operand) -> bool:
         return is_array(var) and self.active(var)

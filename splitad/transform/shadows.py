@@ -27,9 +27,10 @@ from splitad.codegen.python import (
     view_text,
 )
 from splitad.codegen.writer import Writer
+from splitad.errors import AliasingError
 from splitad.ir import nodes as ir
 from splitad.rules.spelling import unique_number
-from splitad.runtime.boundary import notes_overlap
+from splitad.runtime.boundary import note_lies_in, notes_overlap
 from splitad.runtime.noted import part_of
 from splitad.runtime.shadow_roots import (
     move,
@@ -49,7 +50,8 @@ from splitad.runtime.shadow_table import (
 )
 from splitad.tape.ops import add_at, load_at
 from splitad.transform import joined
-from splitad.transform.facts import Facts, activity_of
+from splitad.transform.facts import Facts, activity_of, path_name
+from splitad.transform.refusals import refuse_shadows
 
 _DEFINING = (ir.Alloc, ir.ListItems, ir.ArrayCall, ir.Deref, ir.If, ir.For, ir.While)
 
@@ -134,7 +136,7 @@ class Shadows:
         for other in self.fn.leaves:
             if not (self._has_shadow(other) and self.is_duplicated(other)) or other is leaf:
                 continue
-            held, shadow = list(lost), shadow_name(other.var)
+            held, shadow, later = list(lost), shadow_name(other.var), False
             if other.var in entry and self.fn.leaves.index(other) > self.fn.leaves.index(leaf):
                 # its shadow has no name yet, and is the caller's only where a field holds it at exit
                 its = self._id_of(other.var)
@@ -144,6 +146,7 @@ class Shadows:
                         continue
                     held.append(f"({' or '.join(chosen)})")
                 shadow = f"table_get({table_name(other.var)}, {its}, {self._dims(other.var)})"
+                later = True
             whole, part = (
                 f"base + {entry.get(other.var, notes[other.var])}",
                 f"base + {entry[leaf.var]}",
@@ -152,6 +155,16 @@ class Shadows:
             name = w.use(f"part_of_{unique_number(maker)}", maker)
             w.use("notes_overlap", notes_overlap)
             with w.indented(f"if {' and '.join([*held, f'notes_overlap({whole}, {part})'])}:"):
+                if later:  # a later field is a part of an earlier one; here it must be all of it
+                    w.use("note_lies_in", note_lies_in)
+                    one, two = (path_name(self.facts, each.path) for each in (other, leaf))
+                    refuse_shadows(
+                        w,
+                        f"not note_lies_in({part}, {whole})",
+                        f"'{one}' was a part of the array that '{two}' held, both fields are assigned, and "
+                        "only the part is a field's at the end: copy one of the two first",
+                        AliasingError,
+                    )
                 made = f"{name}({shadow}, {whole}, {part})"
                 w.line(f"table_set({table_name(leaf.var)}, {number}, {made})")
 
@@ -234,7 +247,7 @@ class Shadows:
 
     def at_entry(self, leaf: ir.Leaf) -> str:
         """The shadow of the array that a struct's field holds at entry, as the field can hold it."""
-        if not (self.rebound and self.active(leaf.var)):
+        if leaf.exit == leaf.var or not self.active(leaf.var):
             return self.path(leaf.path)
         table = self.tables.get(table_name(leaf.var))
         if leaf.var.type.layout == "C" and table is not None and table.layout != "C":

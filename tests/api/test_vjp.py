@@ -86,6 +86,48 @@ def test_overlapping_arguments_share_one_cotangent() -> None:
     assert np.allclose(x_bar, [18.0 * 6.0, 0.0])
 
 
+def halved(x, y):
+    """x and y may be one array."""
+    x[0] *= y[1]
+    return x[1]
+
+
+def test_exit_bars_of_arguments_that_share_memory_add_up() -> None:
+    x, one, ten = np.array([2.0, 5.0]), np.array([1.0, 0.0]), np.array([10.0, 0.0])
+    _, pullback = ad.vjp(halved, x, x)
+    x_bar, _ = pullback(exit_bar={"x": one, "y": ten})
+    assert np.allclose(x_bar, [11.0 * 5.0, 11.0 * 2.0 + 1.0])
+    x_bar, _ = pullback(exit_bar={"x": one, "y": one})  # the cotangent of what both are
+    assert np.allclose(x_bar, [5.0, 2.0 + 1.0])
+    both = np.array([0.0, 1.0, 0.0])
+    with pytest.raises(ad.ShadowError, match="share memory otherwise"):
+        pullback(exit_bar={"x": both[:2], "y": both[1:]})
+
+
+def test_exit_bars_of_fields_that_share_an_array_add_up() -> None:
+    def handed(x, s):
+        s.h = x
+        return None
+
+    x = np.array([2.0, 5.0])
+    _, pullback = ad.vjp(handed, x, p.State(np.array([1.0, 2.0]), 0.5))
+    seed = p.State(np.array([0.0, 1.0]), 0.0)
+    x_bar, s_bar = pullback(None, exit_bar={"x": np.array([10.0, 0.0]), "s": seed})
+    assert x_bar.tolist() == [10.0, 1.0] and s_bar.h.tolist() == [0.0, 0.0]
+
+
+def test_a_struct_given_twice_has_two_cotangents() -> None:
+    def scaled(s, r):
+        s.h[0] *= r.t
+        return r.h[0] * s.t
+
+    s = p.State(np.array([3.0, 2.0]), 0.5)
+    _, pullback = ad.vjp(scaled, s, s)
+    s_bar, r_bar = pullback()
+    assert np.shares_memory(s_bar.h, r_bar.h) and np.allclose(s_bar.h, [0.25, 0.0])
+    assert np.isclose(s_bar.t, 1.5) and np.isclose(r_bar.t, 1.5)
+
+
 def test_tuples() -> None:
     q = p.Flow(np.array([1.0, 2.0]), 3.0, 2)
     _, pullback = ad.vjp(p.flow, q, 5.0)

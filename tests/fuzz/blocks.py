@@ -6,6 +6,7 @@ from tests.fuzz.array_expressions import dynamic_slice, fresh_array
 from tests.fuzz.expressions import all_arrays, condition, floating, integer
 from tests.fuzz.scope import Name, Scope
 from tests.fuzz.statements import PLAIN, new_float, result
+from tests.fuzz.structs import exchange
 
 MOST_WORK = 100  # trips of the innermost loop, all told
 DEEPEST = 4
@@ -20,6 +21,8 @@ def statements(s: Scope, most: int) -> None:
 
 
 def statement(s: Scope) -> None:
+    if s.exchanges and s.chance(0.5) and exchange(s):
+        return
     for _ in range(10):
         if s.pick(_KINDS)(s):
             return

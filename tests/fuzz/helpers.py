@@ -182,6 +182,18 @@ def h_field(s):
 
 
 @njit
+def h_hand_over(s, r, x, a):
+    if a > 0.1:
+        s.h, r.g = r.g, x
+        return
+    s.g = r.h
+    for i in range(3):
+        s.g[i] += 0.3 * a
+        if s.g[i] > 0.4:
+            r.h, s.h = s.h, x
+
+
+@njit
 def h_early(x, a):
     for i in range(x.size):
         if x[i] > a:

@@ -17,6 +17,7 @@ from splitad.pipeline import OPTIONAL
 from tests.fuzz.blocks import statements
 from tests.fuzz.scope import Name, Scope
 from tests.fuzz.statements import result
+from tests.fuzz.structs import struct_arguments
 
 SIZE = 4  # of the one-dimensional arguments
 ROWS, COLUMNS = 3, 4
@@ -30,6 +31,9 @@ def program(seed: int) -> str:
     rng = random.Random(seed)
     s = Scope(rng, budget=rng.choice([4, 7, 10, 14, 20, 28]))
     s.result = s.pick(["f"] * 6 + ["tuple", "array", "none", "both", "point", "twice"])
+    s.exchanges = s.chance(0.15)
+    if s.exchanges:  # short ones: what is wrong there shows in a few statements
+        s.budget = s.pick([3, 5, 7, 10])
     arguments, makers, const, set_up, overlap = _arguments(s)
     if s.names("c") and s.chance(0.3):
         s.result = "c"
@@ -121,7 +125,13 @@ def _arguments(s: Scope) -> tuple[list[str], list[str], tuple[int, ...], list[st
         add(Name("w", "p"), f"Point({NUMBER}, 0.9)")  # a tie with p would be a kink
     if s.chance(0.1):
         add(Name("q", "q", (SIZE,)), f"Box({VECTOR}, {NUMBER})")
-    if s.chance(0.25):
+    if s.exchanges:
+        structs, before, shared = struct_arguments(s)
+        lines += before
+        overlap = overlap or shared
+        for name, maker in structs:
+            add(name, maker)
+    elif s.chance(0.25):
         shared = s.chance(0.2)
         first = "x" if shared else VECTOR
         lines.append(
@@ -181,7 +191,7 @@ def _arguments(s: Scope) -> tuple[list[str], list[str], tuple[int, ...], list[st
     twins = "sr" if makers.count("s") > 1 else ""
     arrays = [k for k, n in enumerate(names) if n.kind in "as" and n.text not in twins]
     const: tuple[int, ...] = ()
-    if s.chance(0.2):
+    if s.chance(0.5 if s.exchanges else 0.2):
         const = (s.pick(arrays),)
         if len(arrays) > 1 and s.chance(0.2):
             const = tuple(sorted({*const, s.pick(arrays)}))

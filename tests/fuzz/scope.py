@@ -41,6 +41,7 @@ class Scope:
     loops: int = 0
     result: str = "f"
     rebind: bool = True  # whether array parameters may be assigned
+    exchanges: bool = False  # whether it is mostly about structs whose arrays change hands
     _count: int = 0
 
     # ---- dice -----------------------------------------------------------------------------------

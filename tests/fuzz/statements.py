@@ -557,6 +557,8 @@ def result(s: Scope) -> str:
         return f"({floating(s, 1)}, {floating(s, 1)})"
     arrays = [v for v in s.names("a") if len(v.shape) == 1 and v.contiguous and v.dtype == "f8"]
     text = s.pick(arrays).text if arrays and s.chance(0.6) else fresh_array(s, (4,))
+    if s.exchanges and s.chance(0.5):
+        text = f"{s.pick(s.names('s')).text}.{s.pick('hg')}"
     if s.result == "array":
         return text
     if s.result == "both":

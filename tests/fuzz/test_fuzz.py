@@ -5,6 +5,7 @@ The long search is `python -m tests.fuzz.run --minutes 60`.
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 
@@ -28,6 +29,15 @@ def test_a_seed_means_one_program() -> None:
 def test_programs_are_python() -> None:
     for seed in range(150):
         compile(program(seed), f"program {seed}", "exec")
+
+
+def test_some_programs_are_about_arrays_that_change_hands() -> None:
+    texts = [program(seed) for seed in range(150)]
+    about = [text for text in texts if "r = State(" in text and "w = rng.uniform" in text]
+    assert 10 < len(about) < 40
+    assert any("h_hand_over(" in text for text in about)
+    assert any(re.search(r"^    +[sr]\.[hg] = [xy]$", text, re.MULTILINE) for text in about)
+    assert any(re.search(r"^    r = State\(.*\bs\.[hg]", text, re.MULTILINE) for text in about)
 
 
 # Each example compiles for seconds; hypothesis' own shrinking would take hours, tests.fuzz.run --reduce

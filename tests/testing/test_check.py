@@ -12,6 +12,7 @@ from numba.typed import List
 
 import splitad as ad
 from splitad.testing import check_vjp
+from tests.cases.chosen_views import Pair
 
 _spec = importlib.util.spec_from_file_location("fakes", Path(__file__).with_name("fakes.py"))
 fakes = importlib.util.module_from_spec(_spec)
@@ -90,3 +91,47 @@ def test_const_arguments_that_share_memory(const: int) -> None:
         check_vjp(products, x, other, activities=kinds)
         check_vjp(doubled, x, other, activities=kinds)
     check_vjp(products_with_a_list, x, List([x]), activities=kinds)
+
+
+class Apart:
+    """A pullback that gives a field's shadow memory of its own."""
+
+    def __init__(self, pullback) -> None:
+        self.pullback = pullback
+
+    def __getattr__(self, name):
+        return getattr(self.pullback, name)
+
+    def __call__(self, result_bar, x_bar, s_bar):
+        returned = self.pullback(result_bar, x_bar, s_bar)
+        s_bar.x = s_bar.x.copy()
+        return returned
+
+
+def test_shadows_that_leave_the_pullback_apart_are_found() -> None:
+    def rebound(x, s, c):
+        s.x = x * c
+        x[0] *= c
+        return s.x[0]
+
+    def forward(*args):
+        result, pullback = right(*args)
+        return result, Apart(pullback)
+
+    right = ad.split(rebound)
+    x = np.array([0.3, -0.7, 1.1])
+    s = Pair(x, np.ones((1, 3)))
+    check_vjp(rebound, x, s, 0.6, forward=right)
+    with pytest.raises(AssertionError, match="share memory otherwise than the arguments at entry"):
+        check_vjp(rebound, x, s, 0.6, forward=forward)
+
+
+def test_what_a_field_has_from_an_argument_that_stays_is_not_overwritten() -> None:
+    """s.x may be overwritten in between, but it is y then, which the caller promises to leave."""
+
+    def taken(s, y, c):
+        s.x = y
+        return y[0] * y[1] * c
+
+    s, y = Pair(np.ones(3), np.ones((1, 3))), np.array([0.3, -0.7, 1.1])
+    check_vjp(taken, s, y, 0.6, modified_between=(True, False, True))

@@ -189,7 +189,7 @@ f(x: float64[::1]):
     assert isinstance(view, ir.View)
     field = ir.Leaf((0, "h"), leaf.var, view.out)
     fn = replace(fn, leaves=(field,))
-    with pytest.raises(UnsupportedError, match="'v' is a view here") as error:
+    with pytest.raises(UnsupportedError, match="'v' is a view here, and the field 'h'") as error:
         identity.run(fn, _Active(fn), frozenset([leaf.var]))  # type: ignore[arg-type]
     assert "copy" in str(error.value)
 

@@ -98,6 +98,14 @@ class Two:
         self.z = z
 
 
+@jitclass([("f", float64[::1, :]), ("h", float64[::1, :]), ("g", float64[:, ::1])])
+class Matrices:
+    def __init__(self, f, h, g):
+        self.f = f
+        self.h = h
+        self.g = g
+
+
 def put_into_a_field(x, y, s, c):
     """x's memory is the field's from here on, and holds what depends on y."""
     if c > 0.0:
@@ -168,3 +176,59 @@ def test_the_same_where_a_branch_decides_it() -> None:
     for c in (0.6, -0.6):
         check(perhaps, s, Two(r.random(3), s.x), c)
         check(perhaps, s, Two(s.x, r.random(3)), c)
+
+
+@pytest.mark.parametrize("c", [0.6, -0.6])
+def test_a_field_that_is_lost_while_a_part_of_its_array_is_kept(c: float) -> None:
+    """The shadow of the part is the caller's and has no room for the rest."""
+
+    def kept(s, p, c):
+        s.x = s.x * c
+        if c > 0.0:
+            p.x, p.z = p.z, p.x
+        else:
+            p.x = p.z * 2.0
+        return s.x[1]
+
+    r = np.random.default_rng(9)
+    s = Two(r.random(8), r.random(8))
+    p = Two(s.x[2:6], r.random(4))
+    if c < 0.0:
+        check(kept, s, p, c)
+        return
+    _, pullback = pair(kept)(s, p, c)
+    with pytest.raises(ad.AliasingError, match="only the part is a field's at the end"):
+        pullback(1.0, *pullback.make_zero())
+
+
+def test_a_fortran_field_beside_one_that_is_rebound() -> None:
+    def beside(s, c):
+        s.g = s.g * c * s.f[0, 0]
+        s.f[0, 1] *= s.g[1, 1]
+        return s.f[0, 1]
+
+    def itself(s, c):
+        s.f, s.h = s.h, s.f
+        return s.f[0, 1] * c
+
+    r = np.random.default_rng(10)
+    s = Matrices(
+        np.asfortranarray(r.random((2, 3))), np.asfortranarray(r.random((2, 3))), r.random((2, 2))
+    )
+    check(beside, s, 0.6)
+    with pytest.raises(
+        ad.UnsupportedError, match="field 'f', whose type is in Fortran order"
+    ) as error:
+        pair(itself)(s, 0.6)
+    assert "s.f, s.h = s.h, s.f" in str(error.value)
+
+
+def test_a_view_in_a_field_is_refused_at_its_line() -> None:
+    def viewed(s, c):
+        s.x = s.z[1:]
+        return s.x[0] * c
+
+    r = np.random.default_rng(11)
+    with pytest.raises(ad.UnsupportedError, match="the field 'x' is assigned it") as error:
+        pair(viewed)(Two(r.random(3), r.random(3)), 0.6)
+    assert "s.x = s.z[1:]" in str(error.value)
