@@ -51,6 +51,7 @@ from splitad.runtime import faults, overlapping
 from splitad.runtime.addresses import give_name
 from splitad.runtime.late import Late
 from splitad.runtime.linking import call, call_status, compiled
+from splitad.runtime.numba_pipeline import mark_entry
 from splitad.runtime.pairs import EntryType, ForwardType, Pair, PullbackType, Specialisation
 from splitad.runtime.stored import Keeper, keeping_jit, key_of, need
 from splitad.tape.ops import TAPE, call_pool, handle_of, make_tape, without_owner_value
@@ -152,6 +153,7 @@ def _trampoline(pair: Pair, nogil: bool) -> Any:
     name = f"{pair.name}_forward" if pair.name.isidentifier() else "forward"
     scope: dict[str, Any] = {"_entry_": Entry(pair)}
     exec(f"def {name}({names}): return _entry_({names})", scope)
+    mark_entry(scope[name])
     return keeping_jit(scope[name], Keeper(key), nogil=nogil, no_cfunc_wrapper=True)
 
 

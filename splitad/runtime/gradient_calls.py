@@ -39,6 +39,7 @@ from numba.extending import (
 from splitad.errors import ArgumentsOverlap, SplitadError
 from splitad.runtime.callables import Forward, without_wrapping
 from splitad.runtime.linking import call, call_status, compiled
+from splitad.runtime.numba_pipeline import mark_entry
 from splitad.runtime.stored import Keeper, keeping_jit, key_of
 
 
@@ -123,6 +124,7 @@ def _trampoline(gradient: Gradient) -> Any:
 
     scope: dict[str, Any] = {"_entry_": _Entry(gradient)}
     exec(f"def {name}({names}): return _entry_({names})", scope)
+    mark_entry(scope[name])
     return keeping_jit(scope[name], Keeper(key), nogil=nogil, no_cfunc_wrapper=True)
 
 

@@ -6,21 +6,26 @@ expressions of whole arrays and a few like them, and run only where there is one
 
 Type inference goes over all statements until nothing changes, and asks for the type of every call each time;
 here the answers are remembered, for one function.
+
+CPython keeps the frames of Python functions in blocks of 16 KB, and gives a block back as soon as it is
+empty: calls that go to and fro over the end of one take and return memory each time.  Compilers call deep
+and often, so each compilation gets a large block for all its frames.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from inspect import signature
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any
 
+import llvmlite.binding as llvm
 import numpy as np
 from numba import types
-from numba.core import compiler, ir
-from numba.core.codegen import CPUCodegen, JITCodeLibrary
+from numba.core import compiler, config, ir
+from numba.core.codegen import CPUCodegen, JITCodeLibrary, _parse_refprune_flags
 from numba.core.compiler_machinery import register_pass
-from numba.core.typed_passes import NopythonRewrites, NopythonTypeInference
+from numba.core.typed_passes import NativeLowering, NopythonRewrites, NopythonTypeInference
 from numba.core.untyped_passes import (
     FindLiterallyCalls,
     InlineClosureLikes,
@@ -30,29 +35,83 @@ from numba.core.untyped_passes import (
 )
 from numba.np.ufunc.dufunc import DUFunc
 
+from splitad.runtime.light_lowering import LightLowering
+from splitad.runtime.light_passes import LIGHT
+
 _CLOSURES = (InlineClosureLikes, MakeFunctionToJitFunction)
 _NAMED = (FindLiterallyCalls, LiteralUnroll, WithLifting)  # passes for things that have a name
 _NAMES = {"literally", "literal_unroll", "objmode", "objmode_context", "objectmode"}
 
 
+# ---- LLVM ----------------------------------------------------------------------------------------------
+
 # Up to 0.61, Numba set up one manager of passes for a module.
 _SET_UP_ONCE = "llvm_module" in signature(CPUCodegen._function_pass_manager).parameters
+_WRAPPER = "_ZN7cpython"  # what Numba's names of entries from Python begin with
 
 
 class GeneratedLibrary(JITCodeLibrary):  # type: ignore[misc]
-    """The machine code of a generated function."""
+    """The machine code of a generated function.
+
+    Numba optimises each function by itself, then all of them with what they call.  Of what Python calls, the
+    wrappers and the small functions that lead to a pair's halves, the first time only brings variables from
+    memory into values and prunes references.  (The code of the halves gets slower with less than all of it.)
+
+    entry: of a function that only leads to others, for which the second time does not pay.
+    """
+
+    entry = False
 
     def _optimize_functions(self, ll_module: Any) -> None:
-        """As Numba's, which also sets up the passes for every function that is only declared."""
+        """As Numba's otherwise, which also sets up the passes for every function that is only declared."""
         if _SET_UP_ONCE:
             super()._optimize_functions(ll_module)
             return
         ll_module.data_layout = self._codegen._data_layout
         for function in ll_module.functions:
             if not function.is_declaration:
-                passes, builder = self._codegen._function_pass_manager()
+                fully = not self.entry and not function.name.startswith(_WRAPPER)
+                passes, builder = (
+                    self._codegen._function_pass_manager() if fully else self._few_passes()
+                )
                 with self._recorded_timings.record(f"{function.name!r}", builder):
                     passes.run(function, builder)
+
+    def _few_passes(self) -> Any:
+        passes = llvm.create_new_function_pass_manager()
+        passes.add_sroa_pass()
+        passes.add_simplify_cfg_pass()
+        passes.add_instruction_combine_pass()
+        passes.add_simplify_cfg_pass()
+        if config.LLVM_REFPRUNE_PASS:
+            passes.add_refprune_pass(_parse_refprune_flags())
+        return passes, self._codegen._pass_builder()
+
+    def _optimize_final_module(self) -> None:
+        if not self.entry or _SET_UP_ONCE:
+            super()._optimize_final_module()
+
+
+# ---- passes --------------------------------------------------------------------------------------------
+
+# Words that a frame is said to need.  It gets a block of the next power of two, of which the other half, a
+# thousand frames or so, is for the functions that it calls; memory that is not touched costs nothing.
+_ROOM = 33_000
+
+
+def _call(function: Callable[[], Any]) -> Any:
+    return function()
+
+
+_with_room = FunctionType(_call.__code__.replace(co_stacksize=_ROOM), globals())
+
+
+_ENTRY = "splitad_entry"
+
+
+def mark_entry(function: Any) -> None:
+    """See GeneratedLibrary.entry."""
+    setattr(function, _ENTRY, True)
 
 
 class GeneratedCompiler(compiler.Compiler):  # type: ignore[misc]
@@ -60,22 +119,29 @@ class GeneratedCompiler(compiler.Compiler):  # type: ignore[misc]
 
     def define_pipelines(self) -> Any:
         self.state.library = self.new_library()
+        self.state.library.entry = getattr(self.state.func_id.func, _ENTRY, False)
         self.state.library.enable_object_caching()
         code = self.state.func_id.func.__code__
         left_out: list[type] = []
+        instead = dict(_INSTEAD)
         if not any(isinstance(const, CodeType) for const in code.co_consts):
             left_out += _CLOSURES
         if not _NAMES & set(code.co_names):
             left_out += _NAMED
+            if not self.state.func_id.is_generator:
+                instead |= LIGHT
         pipelines = super().define_pipelines()
         for each in pipelines:
             each.passes = [
-                (_INSTEAD.get(found, found), text)
+                (instead.get(found, found), text)
                 for found, text in each.passes
                 if found not in left_out
             ]
             each.finalize()
         return pipelines
+
+    def _compile_core(self) -> Any:
+        return _with_room(super()._compile_core)
 
     def new_library(self) -> GeneratedLibrary:
         """What the machine code goes into."""
@@ -165,4 +231,8 @@ def _may_be_rewritten(stmt: Any, typemap: dict[str, Any]) -> bool:
     return whole and expr.op in ("binop", "inplace_binop", "unary")
 
 
-_INSTEAD = {NopythonTypeInference: _TypeInference, NopythonRewrites: _Rewrites}
+_INSTEAD = {
+    NopythonTypeInference: _TypeInference,
+    NopythonRewrites: _Rewrites,
+    NativeLowering: LightLowering,
+}

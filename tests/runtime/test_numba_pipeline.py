@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import operator
+import sys
 from collections import Counter
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 from numba import float64, literal_unroll, njit, vectorize
+from numba.core.base import BaseContext as TargetContext
+from numba.core.codegen import CPUCodeLibrary
+from numba.core.postproc import PostProcessor
+from numba.core.runtime import _nrt_python, rtsys
 from numba.core.typed_passes import NopythonRewrites
 from numba.core.typing.context import BaseContext
 from numba.core.untyped_passes import InlineClosureLikes, LiteralUnroll
 
+import splitad as ad
+from splitad.runtime.numba_pipeline import _SET_UP_ONCE, _with_room
 from splitad.runtime.stored import Keeper, keeping_jit
 
 
@@ -78,7 +88,20 @@ def raising(a, b):
     return a[0]
 
 
-FUNCTIONS = [loops, whole_arrays, closures, unrolled, lists, tuples]
+def rebound(a, b):
+    swaps = 0
+    for i in range(7):
+        t = a * 2.0
+        if i % 3 == 1:
+            a, b = b, t
+            swaps += 1
+        elif i == 5:
+            t = b[1:]
+            b = t
+    return a, b, swaps**2
+
+
+FUNCTIONS = [loops, whole_arrays, closures, unrolled, lists, tuples, rebound]
 
 
 def arguments() -> tuple[np.ndarray, np.ndarray]:
@@ -168,3 +191,111 @@ def test_a_question_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     asked.clear()
     generated(products)(*arguments())
     assert times > 1 and set(asked.values()) == {1}
+
+
+@pytest.fixture
+def counted() -> Iterator[None]:
+    """Numba counts what is allocated and freed."""
+    on = _nrt_python.memsys_stats_enabled()
+    _nrt_python.memsys_enable_stats()
+    yield
+    if not on:
+        _nrt_python.memsys_disable_stats()
+
+
+@pytest.mark.usefixtures("counted")
+def test_nothing_is_kept_or_freed_twice() -> None:
+    def views(a, n):
+        last = a
+        for i in range(n):
+            t = a[i:].copy()
+            if i % 2:
+                last = t
+        return last[0]
+
+    compiled = generated(views)
+    compiled(np.ones(9), 8)
+    before = rtsys.get_allocation_stats()
+    for _ in range(5):
+        assert compiled(np.ones(9), 8) == 1.0
+    after = rtsys.get_allocation_stats()
+    assert after.alloc - before.alloc == after.free - before.free >= 40
+
+
+def test_lifetimes_are_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    found: Counter[Any] = Counter()
+    usual = PostProcessor.run
+
+    def run(self: Any, *args: Any, **options: Any) -> None:
+        found[self.func_ir.func_id.func] += 1
+        usual(self, *args, **options)
+
+    monkeypatch.setattr(PostProcessor, "run", run)
+    njit(loops)(*arguments())
+    assert found[loops] > 3
+    found.clear()
+    generated(loops)(*arguments())
+    assert found[loops] == 1
+
+
+def test_an_operator_is_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: Counter[Any] = Counter()
+    usual = TargetContext.get_function
+
+    def get_function(self: Any, fn: Any, *rest: Any, **options: Any) -> Any:
+        asked[getattr(fn, "typing_key", fn)] += 1
+        return usual(self, fn, *rest, **options)
+
+    def sums(a, b):
+        return a[0] + b[0] + a[1] + b[1] + a[2] + b[2]
+
+    monkeypatch.setattr(TargetContext, "get_function", get_function)
+    njit(sums)(*arguments())
+    assert asked[operator.add] == 5
+    asked.clear()
+    generated(sums)(*arguments())
+    assert asked[operator.add] == 1
+
+
+def test_what_leads_to_the_halves_is_not_optimised_fully(monkeypatch: pytest.MonkeyPatch) -> None:
+    optimised = []
+    usual = CPUCodeLibrary._optimize_final_module
+
+    def optimise(self: Any) -> None:
+        optimised.append(self.name)
+        usual(self)
+
+    def squares(x):
+        s = 0.0
+        for i in range(x.size):
+            s += x[i] * x[i]
+        return s
+
+    monkeypatch.setattr(CPUCodeLibrary, "_optimize_final_module", optimise)
+    assert ad.grad(squares)(np.array([1.0, 2.0])).tolist() == [2.0, 4.0]
+    assert "squares__forward" in optimised and "squares__pullback" in optimised
+    if not _SET_UP_ONCE:
+        assert "squares_gradient" not in optimised
+
+
+def _faults(depth: int) -> int:
+    """Page faults of many calls, made from that deep."""
+    if depth:
+        return _faults(depth - 1)
+    import resource  # not everywhere
+
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(1000):
+        _nothing()
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+
+def _nothing() -> None:
+    pass
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts page faults")
+def test_frames_of_a_compilation_take_no_memory_each_time() -> None:
+    depths = range(300)  # more than there is room for in one of CPython's blocks
+    assert max(map(_faults, depths)) >= 1000  # what it would be otherwise
+    assert max(_with_room(partial(_faults, depth)) for depth in depths) < 100

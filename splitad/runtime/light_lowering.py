@@ -1,0 +1,70 @@
+"""Numba's lowering of typed code to LLVM's, without what it does again and again to no effect.
+
+The function behind an operator is looked for anew at each use, through all that NumPy overloads it with; here
+once for the types of its operands.  Numbers are not counted, so nothing happens where one ends.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.core import ir
+from numba.core.compiler_machinery import register_pass
+from numba.core.lowering import Lower
+from numba.core.typed_passes import NativeLowering
+
+
+class _Lower(Lower):  # type: ignore[misc]
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._operators: dict[Any, Any] = {}
+        self._are_counted: dict[Any, bool] = {}
+
+    def lower_binop(self, resty: Any, expr: Any, op: Any) -> Any:
+        if expr.static_lhs is not ir.UNDEFINED or expr.static_rhs is not ir.UNDEFINED:  # x ** 2
+            return super().lower_binop(resty, expr, op)
+        context, builder = self.context, self.builder
+        signature = self.fndesc.calltypes[expr]
+        key = op, signature.args
+        if key not in self._operators:
+            function = context.typing_context.resolve_value_type(op)
+            found = function.get_call_type(context.typing_context, signature.args, {})
+            self._operators[key] = context.get_function(function, found)
+        operands = [
+            context.cast(builder, self.loadvar(each.name), self.typeof(each.name), wanted)
+            for each, wanted in zip((expr.lhs, expr.rhs), signature.args, strict=True)
+        ]
+        result = self._operators[key](builder, operands)
+        return context.cast(builder, result, signature.return_type, resty)
+
+    def _is_counted(self, typ: Any) -> bool:
+        """Whether values of the type hold references."""
+        found = self._are_counted.get(typ)
+        if found is None:
+            found = self.context.data_model_manager[typ].contains_nrt_meminfo()
+            self._are_counted[typ] = found
+        return found
+
+    def incref(self, typ: Any, val: Any) -> None:
+        if self._is_counted(typ):
+            super().incref(typ, val)
+
+    def decref(self, typ: Any, val: Any) -> None:
+        if self._is_counted(typ):
+            super().decref(typ, val)
+
+    def delvar(self, name: str) -> None:
+        # a variable that is not in a block's own was, or will be, set in another one: Numba's has it noted
+        if name not in self._blk_local_varmap or self._is_counted(self.typeof(name)):
+            super().delvar(name)
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class LightLowering(NativeLowering):  # type: ignore[misc]
+    """See the module."""
+
+    _name = "splitad_lowering"
+
+    @property
+    def lowering_class(self) -> Any:
+        return _Lower

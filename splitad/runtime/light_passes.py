@@ -1,0 +1,82 @@
+"""Numba's passes on untyped code, without the lifetimes that each of them finds out for the next.
+
+    LIGHT[pass] -> the one to take in its place
+
+Which variables live where, Numba works out anew after each of these passes.  Only generators, `with` and
+literal_unroll ask for it before code is made; for functions that have none of them it is found once, by the
+pass that puts in where variables end.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.core.compiler_machinery import register_pass
+from numba.core.ir_utils import build_definitions
+from numba.core.rewrites import rewrite_registry
+from numba.core.ssa import reconstruct_ssa
+from numba.core.transforms import canonicalize_cfg
+from numba.core.typed_passes import PreLowerStripPhis
+from numba.core.untyped_passes import GenericRewrites, IRProcessing, ReconstructSSA
+
+
+def _settle(func_ir: Any) -> None:
+    """What Numba's post-processing does beside."""
+    func_ir.blocks = canonicalize_cfg(func_ir.blocks)
+    func_ir.generator_info = None
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _Processing(IRProcessing):  # type: ignore[misc]
+    _name = "splitad_ir_processing"
+
+    def run_pass(self, state: Any) -> bool:
+        _settle(state.func_ir)
+        return True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _GenericRewrites(GenericRewrites):  # type: ignore[misc]
+    _name = "splitad_generic_rewrites"
+
+    def run_pass(self, state: Any) -> bool:
+        blocks = state.func_ir.blocks
+        for kind in rewrite_registry.rewrites["before-inference"]:
+            rewrite = kind(state)
+            for label in list(blocks):
+                while rewrite.match(state.func_ir, blocks[label], state.typemap, state.calltypes):
+                    blocks[label] = rewrite.apply()
+                    blocks[label].verify()
+        _settle(state.func_ir)
+        return True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _Ssa(ReconstructSSA):  # type: ignore[misc]
+    _name = "splitad_ssa"
+
+    def run_pass(self, state: Any) -> bool:
+        state.func_ir = reconstruct_ssa(state.func_ir)
+        self._patch_locals(state)
+        state.func_ir._definitions = build_definitions(state.func_ir.blocks)
+        _settle(state.func_ir)
+        return True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _StripPhis(PreLowerStripPhis):  # type: ignore[misc]
+    _name = "splitad_strip_phis"
+
+    def run_pass(self, state: Any) -> bool:
+        state.func_ir = self._strip_phi_nodes(state.func_ir)
+        state.func_ir._definitions = build_definitions(state.func_ir.blocks)
+        _settle(state.func_ir)
+        return True
+
+
+LIGHT = {
+    IRProcessing: _Processing,
+    GenericRewrites: _GenericRewrites,
+    ReconstructSSA: _Ssa,
+    PreLowerStripPhis: _StripPhis,
+}
