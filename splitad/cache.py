@@ -41,6 +41,7 @@ from splitad.pipeline import Options, PairText, build
 from splitad.rules import ops, registry
 from splitad.runtime.content import MOST_BYTES, Content, Unknown, dump, restore
 from splitad.runtime.linking import NO_WRAPPERS
+from splitad.runtime.numba_pipeline import SeparateCompiler
 from splitad.runtime.overlapping import may_refuse
 from splitad.runtime.pullback_zeros import PlainZeros
 from splitad.runtime.stored import Keeper, keeping_jit, key_of
@@ -334,7 +335,9 @@ class Summary:
 
 
 _PULLBACK_OPTIONS = {"fastmath": PULLBACK_FASTMATH, "error_model": "numpy", "nogil": True}
-_INNER_PULLBACK_JIT = numba.njit(**_PULLBACK_OPTIONS, **NO_WRAPPERS)
+_INNER_PULLBACK_JIT = numba.njit(
+    pipeline_class=SeparateCompiler, **_PULLBACK_OPTIONS, **NO_WRAPPERS
+)
 _MOST_RECURSIVE = 30  # pairs of recursive functions in one module
 
 

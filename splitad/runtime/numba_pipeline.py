@@ -7,6 +7,10 @@ expressions of whole arrays and a few like them, and run only where there is one
 Type inference goes over all statements until nothing changes, and asks for the type of every call each time;
 here the answers are remembered, for one function.
 
+Numba compiles the product of two complex numbers, and more like it, as functions of its own that all code
+shares, without regard to fastmath: what a pullback is the first to use would come out of later code, the
+user's too, with other bits.  So code with fastmath gets functions that only such code shares.
+
 CPython keeps the frames of Python functions in blocks of 16 KB, and gives a block back as soon as it is
 empty: calls that go to and fro over the end of one take and return memory each time.  Compilers call deep
 and often, so each compilation gets a large block for all its frames.
@@ -106,6 +110,7 @@ def _call(function: Callable[[], Any]) -> Any:
 _with_room = FunctionType(_call.__code__.replace(co_stacksize=_ROOM), globals())
 
 
+_SHARED: dict[frozenset[str], dict[Any, Any]] = {}  # Numba's internal functions, by their fastmath
 _ENTRY = "splitad_entry"
 
 
@@ -114,7 +119,18 @@ def mark_entry(function: Any) -> None:
     setattr(function, _ENTRY, True)
 
 
-class GeneratedCompiler(compiler.Compiler):  # type: ignore[misc]
+class SeparateCompiler(compiler.Compiler):  # type: ignore[misc]
+    """Numba's, whose code with fastmath shares no internal functions with other code."""
+
+    def define_pipelines(self) -> Any:
+        fastmath = self.state.flags.fastmath
+        if fastmath:
+            shared = _SHARED.setdefault(frozenset(fastmath.flags), {})
+            self.state.targetctx.cached_internal_func = shared
+        return super().define_pipelines()
+
+
+class GeneratedCompiler(SeparateCompiler):
     """See the module."""
 
     def define_pipelines(self) -> Any:

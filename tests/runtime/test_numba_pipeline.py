@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import operator
+import os
+import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -299,3 +301,42 @@ def test_frames_of_a_compilation_take_no_memory_each_time() -> None:
     depths = range(300)  # more than there is room for in one of CPython's blocks
     assert max(map(_faults, depths)) >= 1000  # what it would be otherwise
     assert max(_with_room(partial(_faults, depth)) for depth in depths) < 100
+
+
+ANOTHER_PRODUCT = """
+import numpy as np
+import splitad as ad
+from numba import njit
+
+
+def f(z, w):
+    total = 0.0
+    for i in range(z.shape[0]):
+        p = z[i] * w[i] * z[i]
+        total += p.real * p.imag
+    return total
+
+
+@njit(error_model="numpy")
+def products(z, w, out):
+    for i in range(z.shape[0]):
+        out[i] = z[i] * w[i]
+
+
+z = np.random.default_rng(0).normal(size=400).view(complex)
+w, out = z[::-1].copy(), np.empty_like(z)
+_, pullback = ad.split(f)(z, w)
+pullback(1.0, *pullback.make_zero())
+products(z, w, out)
+pairs = zip(z.tolist(), w.tolist(), strict=True)
+exact = [complex(a.real * b.real - a.imag * b.imag, a.real * b.imag + a.imag * b.real) for a, b in pairs]
+assert out.tolist() == exact, np.sum(out != np.array(exact))
+"""
+
+
+def test_fastmath_of_a_pullback_stays_with_it() -> None:
+    """In a process of its own: what Numba shares is made by who needs it first."""
+    environment = {**os.environ, "SPLITAD_CACHE": "0"}
+    run = [sys.executable, "-c", ANOTHER_PRODUCT]
+    done = subprocess.run(run, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
