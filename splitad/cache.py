@@ -71,7 +71,8 @@ class CompiledPair:
     def __init__(self, request: Request, argtypes: tuple[types.Type, ...]) -> None:
         self.request, self.argtypes = request, argtypes
         self.activities = self._activities()
-        self.inner: dict[str, tuple[CompileFlags, PairText]] = {}  # pairs of recursive functions
+        # pairs of recursive functions and of the bodies of replayed loops
+        self.inner: dict[str, tuple[CompileFlags, PairText]] = {}
         self._contents = Content()
         self._summary: Summary | None = None
         self.content = self._key(self._contents)  # None: not kept
@@ -116,7 +117,7 @@ class CompiledPair:
             with watch() as read:
                 fn = lower(self.request.py_func, self.argtypes, flags, registry, ops)
                 pair = build(fn, tuple(a.value for a in self.activities), options)
-                self.inner = _recursive_pairs(pair, options)
+                self.inner = {**_recursive_pairs(pair, options), **_replays(pair)}
             if not all(map(self._contents.saw, read)):
                 self.content = None
             return pair
@@ -363,6 +364,11 @@ def _recursive_pairs(pair: PairText, options: Options) -> dict[str, tuple[Compil
                 check_returned(made.facts.fn, made.facts.active.memory)
                 found[name] = (callee.flags, made)
     return found
+
+
+def _replays(pair: PairText) -> dict[str, tuple[CompileFlags, PairText]]:
+    """The pairs of the bodies that its pullback runs again.  These raise nothing: the forward did not."""
+    return {name: (CompileFlags(error_model="numpy"), body) for name, body in pair.replays.items()}
 
 
 def _inner_activity(type: types.Type) -> str:
