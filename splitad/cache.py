@@ -71,8 +71,7 @@ class CompiledPair:
     def __init__(self, request: Request, argtypes: tuple[types.Type, ...]) -> None:
         self.request, self.argtypes = request, argtypes
         self.activities = self._activities()
-        # pairs of recursive functions and of the bodies of replayed loops
-        self.inner: dict[str, tuple[CompileFlags, PairText]] = {}
+        self.inner: _Inner = {}
         self._contents = Content()
         self._summary: Summary | None = None
         self.content = self._key(self._contents)  # None: not kept
@@ -198,10 +197,10 @@ class CompiledPair:
         parts[0] += _stamp(names)
         module = load_source(text.facts.fn.name, "\n\n".join(parts), names)
         for name, (flags, _) in self.inner.items():  # they call themselves and each other
-            for half, jit in (
-                ("__forward", numba.njit(**self._forward_options(flags))),
-                ("__pullback", _INNER_PULLBACK_JIT),
-            ):
+            forward_jit = _INNER_PULLBACK_JIT
+            if flags is not None:
+                forward_jit = numba.njit(**self._forward_options(flags))
+            for half, jit in (("__forward", forward_jit), ("__pullback", _INNER_PULLBACK_JIT)):
                 plain = getattr(module, name + half)
                 if not hasattr(plain, "py_func"):
                     setattr(module, name + half, jit(plain))
@@ -336,12 +335,15 @@ class Summary:
 
 _PULLBACK_OPTIONS = {"fastmath": PULLBACK_FASTMATH, "error_model": "numpy", "nogil": True}
 _INNER_PULLBACK_JIT = numba.njit(**_PULLBACK_OPTIONS, **NO_WRAPPERS)
+# The pairs of recursive functions and of replayed bodies, with what their forwards are compiled with; None:
+# with the options of a pullback.
+_Inner = dict[str, tuple["CompileFlags | None", PairText]]
 _MOST_RECURSIVE = 30  # pairs of recursive functions in one module
 
 
-def _recursive_pairs(pair: PairText, options: Options) -> dict[str, tuple[CompileFlags, PairText]]:
+def _recursive_pairs(pair: PairText, options: Options) -> _Inner:
     """The pairs of the recursive functions that a pair calls, and that those call, by name."""
-    found: dict[str, tuple[CompileFlags, PairText]] = {}
+    found: _Inner = {}
     while len(found) < len(pair.callees.names):
         if len(found) > _MOST_RECURSIVE:
             raise UnsupportedError(
@@ -366,9 +368,11 @@ def _recursive_pairs(pair: PairText, options: Options) -> dict[str, tuple[Compil
     return found
 
 
-def _replays(pair: PairText) -> dict[str, tuple[CompileFlags, PairText]]:
+def _replays(pair: PairText) -> _Inner:
     """The pairs of the bodies that its pullback runs again.  These raise nothing: the forward did not."""
-    return {name: (CompileFlags(error_model="numpy"), body) for name, body in pair.replays.items()}
+    exact = CompileFlags(error_model="numpy")
+    names = zip(pair.facts.replays, pair.replays, strict=True)
+    return {name: (None if each.loose else exact, pair.replays[name]) for each, name in names}
 
 
 def _inner_activity(type: types.Type) -> str:

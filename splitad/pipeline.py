@@ -200,7 +200,7 @@ def _pair(
     bodies = {}
     for each in found.replays:
         body = Body.of(found, each)
-        bodies[body.name] = _body_pair(body, options, callees, names)
+        bodies[body.name] = _body_pair(body, each.loose, options, callees, names)
     forward = augment.run(found, name + "__forward", names).text()
     reverse_ = pullback.run(found, name + "__pullback", names).text()
     alone = options.inner or options.replayed
@@ -220,17 +220,19 @@ def _replays(found: Facts, options: Options) -> dict[ir.Var, Reason]:
         options.fastmath,
         options.vector_math == "all",
     )
-    worth = {r.loop.counter: r.because for r in can if is_worth(r, found.plan, found.where)}
-    if "replay" in options.always:
-        return {r.loop.counter: Reason(Why.ALWAYS) for r in can} | worth
-    return worth
+    always = "replay" in options.always
+    chosen = {r.loop.counter: Reason(Why.ALWAYS) for r in can if always}
+    worth = [r for r in can if is_worth(r, found.plan, found.where, found.limited)]
+    return chosen | {r.loop.counter: r.because for r in worth}
 
 
 def _body_pair(
-    body: Body, options: Options, callees: Callees, names: dict[str, object]
+    body: Body, loose: bool, options: Options, callees: Callees, names: dict[str, object]
 ) -> PairText:
     """The pair of a replayed loop's body. It has been simplified already."""
     own = replace(options, replayed=True, args_alias=False, stable=(), max_tape_bytes=None)
+    if loose and options.vector_math == "pullback":  # of which it is a part
+        own = replace(own, vector_math="all")
     wanted = frozenset(
         param
         for param, activity in zip(body.fn.params, body.activities, strict=True)

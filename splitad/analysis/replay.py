@@ -8,18 +8,21 @@
         ...
 
 It can be done where an iteration depends on nothing from outside but scalars, arrays that it only reads, and
-arrays that it writes, its `state`.  It must come out the same a second time, so that it takes the same
-branches.  With the options of the forward it does to the bit, unless these are fastmath or the forward calls
-vector forms of functions: then no branch, index or trip count may depend on a float that may differ.
+arrays that it writes, its `state`.  A second time it must take the same branches.  With the options of the
+forward it comes out the same to the bit, unless these are fastmath or the forward calls vector forms of
+functions: then no branch, index or trip count may depend on a float that may differ.  Where none depends on
+any computed float at all (`loose`), a replay has the options of the pullback, and is faster.
 
 It is worth it where what would be on the tape for an iteration is a higher power of the sizes than the
-state, and where nothing is computed in deeper loops than that.  (Computing it again then costs what taping
-and loading it would, or little more.)
+state, and where nothing is computed in deeper loops than that.  A loose replay then takes about as long as
+taping and loading did; one that must be exact takes as long as the function itself, until the tape leaves the
+caches.  So that is done where the tape has a limit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from numba import types
 
@@ -72,8 +75,11 @@ def replayable(
     for stmt in fn.body.stmts:
         if isinstance(stmt, ir.For) and has_reverse(stmt, active):
             replay = _replay(stmt, where, active.memory, identity)
-            if replay is not None and _same_again(replay, where, active.memory, fastmath, vector):
-                found.append(replay)
+            if replay is None:
+                continue
+            loose = _same_branches(replay, where, active.memory, fastmath=True, vector=True)
+            if loose or _same_branches(replay, where, active.memory, fastmath, vector):
+                found.append(replace(replay, loose=loose))
     return tuple(found)
 
 
@@ -147,7 +153,7 @@ def _by_element(array: ir.Var, stmts: list[ir.Stmt]) -> bool:
 # ---- the same a second time --------------------------------------------------------------------------------
 
 
-def _same_again(
+def _same_branches(
     replay: Replay, where: Scopes, memory: Memory, fastmath: object, vector: bool
 ) -> bool:
     """Whether no branch, index or trip count can come out otherwise."""
@@ -219,13 +225,15 @@ def _is_dear(stmt: ir.Prim) -> bool:
 # ---- what it costs -----------------------------------------------------------------------------------------
 
 
-def is_worth(replay: Replay, plan: Plan, where: Scopes) -> bool:
-    """plan: what is on the tape without it."""
+def is_worth(replay: Replay, plan: Plan, where: Scopes, limited: bool) -> bool:
+    """plan: what is on the tape without it.  limited: whether there is a limit to the tape."""
     inner = [(s, _loops(s, replay.body)) for s in where.all if s.inside(replay.body)]
     taped = max((depth for s, depth in inner if plan.taped.get(s)), default=0)
     computed = (depth for s, depth in inner if any(map(_is_computed, s.block.stmts)))
     kept = max((_axes(array, replay) for array in replay.state), default=taped)
     once = all(_axes(array, replay) <= taped + 1 for array in replay.read)
+    if not (replay.loose or limited):
+        return False
     return once and taped > kept and taped >= max(computed, default=0)
 
 

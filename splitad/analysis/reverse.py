@@ -74,13 +74,14 @@ class Replay:
 
     scalars, state, read: what an iteration reads of what is defined outside of it: scalars, the counter and
     those that the loop carries among them; arrays that it writes; arrays that it only reads.
-    because: why it is replayed."""
+    loose: whether it may come out otherwise in the last bits.  because: why it is replayed."""
 
     loop: ir.For
     body: Scope
     scalars: tuple[ir.Var, ...]
     state: tuple[ir.Var, ...]
     read: tuple[ir.Var, ...]
+    loose: bool = False
     because: Reason = Reason(Why.REPLAYED)
 
 

@@ -109,7 +109,8 @@ class Augment:
         lists.write_notes(self.facts, w)
         w.line("store_at(tape, 2, cur)")
         refs = [identifier(c.array.name) for c in self.plan.copies if c.by_reference]
-        result = result_text(w, fn.result)
+        # (of what is replayed, the results are known)
+        result = "()" if self.facts.replayed else result_text(w, fn.result)
         # the arguments' arrays are kept too, so that a shadow in their memory can be told from a shadow
         # in memory that was theirs
         held = [operand(w, leaf.exit) for leaf in fn.leaves if leaf.var in self.layout.notes]
@@ -121,6 +122,7 @@ class Augment:
         """Of the type of what is returned; never run."""
         kept = [c.array.type for c in self.plan.copies if c.by_reference]
         result = result_text(self.w, _undefined(self.facts.fn, self.facts.fn.result))
+        result = "()" if self.facts.replayed else result
         return f"return {result}, (({''.join(zero(self.w, t) + ', ' for t in kept)}), ())"
 
     def inner_function(self) -> None:

@@ -22,8 +22,14 @@ def points(n: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).uniform(-1.0, 1.0, n)
 
 
-def replayed(f: Callable[..., Any], *args: Any, **options: Any) -> list[str]:
+LIMIT = 1 << 30  # a limit to the tape: what must be exact is replayed too
+
+
+def replayed(
+    f: Callable[..., Any], *args: Any, max_tape_bytes: int | None = LIMIT, **options: Any
+) -> list[str]:
     """The counters of the loops that are."""
+    options["max_tape_bytes"] = max_tape_bytes
     return [each.loop.counter.name for each in pair_text(f, *args, **options).facts.replays]
 
 
@@ -140,7 +146,7 @@ PROGRAMS = {
 def test_gradients(name: str) -> None:
     f, make = PROGRAMS[name]
     assert replayed(f, *make()), "not replayed"
-    check_vjp(f, *make())
+    check_vjp(f, *make(), max_tape_bytes=LIMIT)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -149,7 +155,7 @@ def test_to_rounding_as_without(name: str, monkeypatch) -> None:
     found = []
     for without in ("", "replay"):
         monkeypatch.setenv("SPLITAD_WITHOUT", without)
-        result, pullback = ad.split(numba.njit(f))(*make())
+        result, pullback = ad.split(numba.njit(f), max_tape_bytes=LIMIT)(*make())
         shadows = pullback.make_zero()
         for shadow in shadows:
             shadow += 1.0
@@ -195,13 +201,13 @@ def test_complex_numbers() -> None:
 def test_arrays_of_any_layout() -> None:
     x, v = points(24).reshape(3, 8)[:, ::2].T, np.asfortranarray(points(12, 1).reshape(4, 3))
     assert replayed(three_axes, x, v, 0.1, 3)
-    check_vjp(three_axes, x, v, 0.1, 3)
+    check_vjp(three_axes, x, v, 0.1, 3, max_tape_bytes=LIMIT)
 
 
 def test_a_workspace_that_is_const() -> None:
     args = PROGRAMS["verlet"][1]()
     kinds = (ad.Duplicated, ad.Const, ad.Const, ad.Active, ad.Const)
-    check_vjp(verlet, *args, activities=kinds)
+    check_vjp(verlet, *args, activities=kinds, max_tape_bytes=LIMIT)
 
 
 def test_two_loops_one_after_the_other_and_one_around() -> None:
@@ -232,7 +238,7 @@ def test_the_tape_holds_the_state_only(monkeypatch) -> None:
     for without in ("", "replay"):
         monkeypatch.setenv("SPLITAD_WITHOUT", without)
         args = points(n), points(n, 1), points(n, 2), 0.1, steps
-        _, pullback = ad.split(numba.njit(verlet))(*args)
+        _, pullback = ad.split(numba.njit(verlet), max_tape_bytes=LIMIT)(*args)
         taken[without] = pullback.tape_nbytes
     assert taken["replay"] > steps * n * n * 8
     state = steps * (3 * (n * 8 + 8) + 8)  # x, v and f with their lengths, and the energy
@@ -240,7 +246,7 @@ def test_the_tape_holds_the_state_only(monkeypatch) -> None:
 
 
 def test_pullbacks_in_several_threads() -> None:
-    forward = ad.split(numba.njit(verlet))
+    forward = ad.split(numba.njit(verlet), max_tape_bytes=LIMIT)
     result, pullback = forward(*PROGRAMS["verlet"][1]())
     found: list[list[np.ndarray]] = [[] for _ in range(4)]
 
@@ -260,7 +266,7 @@ def test_pullbacks_in_several_threads() -> None:
 
 
 def test_nothing_leaks() -> None:
-    forward = ad.split(numba.njit(verlet))
+    forward = ad.split(numba.njit(verlet), max_tape_bytes=LIMIT)
     before = live_tapes()
 
     def once() -> None:
@@ -275,7 +281,7 @@ def test_nothing_leaks() -> None:
 
 
 def test_in_njit_code() -> None:
-    forward = ad.split(numba.njit(verlet))
+    forward = ad.split(numba.njit(verlet), max_tape_bytes=LIMIT)
 
     @numba.njit
     def both(x, v, m, dt, steps):
@@ -300,6 +306,26 @@ def test_the_forward_is_bounded_by_what_it_tapes() -> None:
     pullback(1.0, *pullback.make_zero())  # whose own tape is larger
     with pytest.raises(ad.TapeLimitError):
         forward(*args, 3 * steps)
+
+
+def plain(x, v, steps):
+    """No branch hangs on what is computed."""
+    for _ in range(steps):
+        for i in range(x.size):
+            for j in range(x.size):
+                if i != j:
+                    v[i] += 0.1 * math.exp(x[i] - x[j])
+        for i in range(x.size):
+            x[i] -= 0.1 * v[i]
+
+
+def test_what_must_be_exact_is_replayed_where_the_tape_has_a_limit() -> None:
+    args = PROGRAMS["verlet"][1]()
+    assert replayed(verlet, *args) and not replayed(verlet, *args, max_tape_bytes=None)
+    assert replayed(plain, points(3), points(3), 2, max_tape_bytes=None)
+    check_vjp(plain, points(4), points(4, 1), 3)
+    found = pair_text(verlet, *args, max_tape_bytes=LIMIT).facts.replays
+    assert [each.loose for each in found] == [False]
 
 
 # ---- which loops -------------------------------------------------------------------------------------------
@@ -499,6 +525,6 @@ def test_a_step_that_could_raise() -> None:
                     x[i] += 0.1 * math.exp(-x[j]) / (x[i] * x[i] + 1.0)
 
     assert replayed(f, points(3), 2)
-    check_vjp(f, points(3), 2)
+    check_vjp(f, points(3), 2, max_tape_bytes=LIMIT)
     with pytest.raises(ValueError, match="too far"):
-        ad.split(numba.njit(f))(points(3) + 9.0, 2)
+        ad.split(numba.njit(f), max_tape_bytes=LIMIT)(points(3) + 9.0, 2)
