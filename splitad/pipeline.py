@@ -296,6 +296,7 @@ def _facts(
         kernel,
         options.without,
         options.replayed,
+        frozenset(v for each in replays if not each.loose for v in each.scalars),
     )
     noted = tuple(
         leaf.var

@@ -97,6 +97,9 @@ def _replay(loop: ir.For, where: Scopes, memory: Memory, identity: Identity) -> 
         ):
             used[value] = None
     arrays = [value for value in used if is_array(value)]
+    scalars = tuple(value for value in used if not is_array(value))
+    if not all(_is_number(value.type) for value in scalars) or loop.counter.type != types.intp:
+        return None
     for array in arrays:
         apart = array not in identity.id and len(memory.base_roots(array)) == 1
         if not apart or not _by_element(array, stmts):
@@ -118,7 +121,7 @@ def _replay(loop: ir.For, where: Scopes, memory: Memory, identity: Identity) -> 
     return Replay(
         loop,
         body,
-        tuple(value for value in used if not is_array(value)),
+        scalars,
         tuple(array for array in arrays if array in state),
         tuple(array for array in arrays if array not in state),
     )
@@ -141,11 +144,15 @@ def _uses(stmts: list[ir.Stmt], body: ir.Block) -> Iterator[ir.Operand]:
     yield from body.yields
 
 
+def _is_number(type: types.Type) -> bool:
+    return isinstance(types.unliteral(type), (types.Number, types.Boolean))
+
+
 def _by_element(array: ir.Var, stmts: list[ir.Stmt]) -> bool:
     """Whether a contiguous copy of the array can stand for it: it is contiguous itself, or only its elements
     are used."""
     plain = array.type.layout == "C" and array.type.aligned
-    if isinstance(array.type.dtype, types.Record):
+    if not _is_number(array.type.dtype):
         return False
     return plain or all(isinstance(stmt, _ELEMENTS) for stmt in stmts if array in operands(stmt))
 

@@ -212,11 +212,13 @@ def save_plan(
     kernel: Kernel | None = None,
     without: tuple[str, ...] = (),
     private: bool = False,
+    exactly: frozenset[ir.Var] = frozenset(),
 ) -> Plan:
     """stable: argument arrays that the caller promises to leave as they are (and f does not write).
     undo: arrays with an undo log.  old: the values that their stores overwrite.
     without: of snapshots, references and recomputation, what is not to be used.
-    private: whether nobody but fn writes its arguments before its pullback is called."""
+    private: whether nobody but fn writes its arguments before its pullback is called.
+    exactly: values that must have the same bits again."""
     finder = _Finder(fn, where, memory, stable, undo, keeps, kernel, without, private)
     free = kernel.free if kernel is not None else frozenset()
     reload: dict[ir.Var, Copy] = {}
@@ -246,11 +248,13 @@ def save_plan(
                 return Reason(Why.DEAR)
             if rule.kind == "zero" and not all(map(exact, stmt.args)):
                 return Reason(Why.INEXACT)
+            if var in exactly and is_differentiable(var.type):
+                return Reason(Why.INEXACT)
             why[var] = Reason(Why.INTEGER if index else Why.CHEAP)
             return stmt.args
         if isinstance(stmt, ir.Cast):
             whole = not isinstance(types.unliteral(var.type), (types.Float, types.Complex))
-            if whole and not exact(stmt.arg):
+            if (whole or var in exactly) and not exact(stmt.arg):
                 return Reason(Why.INEXACT)
             why[var] = Reason(Why.CHEAP)
             return (stmt.arg,)

@@ -4,9 +4,9 @@ for t in range(steps):      trips_t = ...
     ...                     tape_again_t = tape_new(0, NO_LIMIT)
                             for t in range(trips_t - 1, -1, -1):
                                 total = tape_total[t]                       what the iteration started from
-                                saved_x = last_array(base, cur, np.float64, 1)
-                                cur -= snapshot_nbytes(saved_x)
-                                again_x = copy_array(saved_x)               it writes to a copy
+                                again_x = last_array(base, cur, np.float64, 1)
+                                cur -= snapshot_nbytes(again_x)
+                                again_x = copy_array(again_x)               it writes to a copy
                                 again_out_t, again_refs_t = f_t__forward(
                                     tape_again_t, total, dt, again_x, kept_m)
                                 bars_t = f_t__pullback(tape_again_t, again_refs_t, (d_total, ), d_x, d_m)
@@ -116,9 +116,9 @@ def reverse(r: Reversal, replay: Replay, scope: Scope) -> None:
         text.write_counter(w)
         r.tape.values(body)
         for array in reversed(replay.state):
-            r.tape.last(array, f"saved_{array.name}")
-            w.use("copy_array", copy_array)
-            w.line(f"again_{array.name} = copy_array(saved_{array.name})")
+            name = _again(array)
+            r.tape.last(array, name)
+            w.line(f"{name} = {w.use('copy_array', copy_array)}({name})")
         given = "".join(", " + _argument(r, replay, v) for v in made.fn.params)
         w.line(f"{out}, {refs} = {made.name}__forward({tape}{given})")
         result_bar = "".join(f"{shadow_name(loop.params[k])}, " for k in made.results)
@@ -139,9 +139,13 @@ def reverse(r: Reversal, replay: Replay, scope: Scope) -> None:
     carried.finish(scope)
 
 
+def _again(array: ir.Var) -> str:
+    return "again_" + array.name
+
+
 def _argument(r: Reversal, replay: Replay, var: ir.Var) -> str:
     if var in replay.state:
-        return f"again_{var.name}"
+        return _again(var)
     if var in replay.read:
         return r.tape.contents(replay.loop, var)
     return identifier(var.name)
