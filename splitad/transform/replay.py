@@ -7,19 +7,21 @@ for t in range(steps):      trips_t = ...
                                 again_x = last_array(base, cur, np.float64, 1)
                                 cur -= snapshot_nbytes(again_x)
                                 again_x = copy_array(again_x)               it writes to a copy
-                                again_out_t, again_refs_t = f_t__forward(
-                                    tape_again_t, total, dt, again_x, kept_m)
-                                bars_t = f_t__pullback(tape_again_t, again_refs_t, (d_total, ), d_x, d_m)
+                                again_bars_t, again_rec_t = f_again_t__forward(
+                                    again_tape_t, total, dt, again_x, kept_m)
+                                bars_t = f_again_t__pullback(
+                                    again_tape_t, again_rec_t, (d_total, ), d_x, d_m)
                                 d_total = bars_t[0]
                                 d_dt += bars_t[1]
 
 The body is a function of its own, which has a pair as any other:
 
-    def f_t(total, dt, x, m):
+    def f_again_t(total, dt, x, m):
         ...
         return (total_1, )
 
-Its tape is used again in each iteration, so it stays in the cache.
+Its forward returns (): the results are known.  Its tape is used again in each iteration, so it stays in the
+cache.
 """
 
 from __future__ import annotations
@@ -71,7 +73,7 @@ class Body:
         body = rename(body, own)
         items = tuple(own.get(y, y) if isinstance(y, ir.Var) else y for y in returned)
         result = ir.TupleTree(types.Tuple([y.type for y in items]), items)
-        name = f"{facts.fn.name}_{identifier(loop.counter.name)}"
+        name = f"{facts.fn.name}_again_{identifier(loop.counter.name)}"
         leaves = tuple(ir.Leaf((k,), own[v], own[v]) for k, v in enumerate(params))
         fn = ir.Function(
             name, tuple(own[v] for v in params), leaves, body, result, result.type, loop.loc
@@ -107,9 +109,9 @@ def reverse(r: Reversal, replay: Replay, scope: Scope) -> None:
     carried = Carried.start(loop, r.cotangents)
     text.write_trips(w)
     r.tape.enter_for(text, body)
-    tape, out, refs, bars = (
-        f"{part}_{text.counter}" for part in ("tape_again", "again_out", "again_refs", "bars")
-    )
+    # no array is called like what stands behind "again_" here
+    tape, out, refs = (f"again_{part}_{text.counter}" for part in ("tape", "bars", "rec"))
+    bars = f"bars_{text.counter}"
     w.use("tape_new", tape_new)
     w.line(f"{tape} = tape_new(0, {NO_LIMIT})")
     with w.indented(f"for {text.index} in {text.reversed_range(w)}:"):

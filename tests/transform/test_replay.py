@@ -554,6 +554,22 @@ def test_what_branches_compare_with_is_not_computed_again() -> None:
     check_in_python(f, points(3), 0.7, 2)
 
 
+def test_names_that_the_generated_code_could_use_itself() -> None:
+    def f(bars_t, tape_t, rec_t, out_t, again_out_t, steps):
+        for t in range(steps):
+            for i in range(out_t.size):
+                for j in range(out_t.size):
+                    out_t[i] += 0.1 * math.exp(-again_out_t[j] * bars_t[i]) * tape_t[j] + t
+                again_out_t[i] += 0.1 * rec_t[i]
+                rec_t[i] *= 0.9
+                tape_t[i] += out_t[i]
+                bars_t[i] += tape_t[i]
+
+    args = [points(3, k) for k in range(5)]
+    assert replayed(f, *args, 2)
+    check_in_python(f, *args, 2)
+
+
 def test_rounding_is_a_branch() -> None:
     def f(x, steps):
         for _ in range(steps):
