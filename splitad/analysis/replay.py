@@ -241,7 +241,7 @@ def is_worth(replay: Replay, plan: Plan, where: Scopes, limited: bool) -> bool:
     once = all(_axes(array, replay) <= taped + 1 for array in replay.read)
     if not (replay.loose or limited):
         return False
-    return once and taped > kept and taped >= max(computed, default=0)
+    return once and taped > kept > 0 and taped >= max(computed, default=0)
 
 
 def _is_computed(stmt: ir.Stmt) -> bool:

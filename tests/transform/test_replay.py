@@ -391,11 +391,20 @@ def no_state(x):
     return s
 
 
+def one_element(x, total, c):
+    """A loop over time changes an array."""
+    s = 0.0
+    for i in range(x.size):
+        for j in range(x.size):
+            s += math.sin(s * c + x[j])
+        total[0] += s * x[i]
+
+
 def test_where_it_does_not_pay(monkeypatch) -> None:
     square = points(9).reshape(3, 3)
     cases = [
         (taped_per_row, (points(3), square, 2)), (trajectory, (square,)), (computed_deeper, (points(3), 2)),
-        (no_state, (points(3),)),
+        (no_state, (points(3),)), (one_element, (points(3), points(1), 0.3)),
     ]  # fmt: skip
     for f, args in cases:
         assert not replayed(f, *args), f.__name__
