@@ -1,6 +1,6 @@
 """What gradients cost, in splitad and elsewhere: times, memory, compile seconds, and whether they are right.
 
-    python benchmarks/run.py                                 all that is installed, a quarter of an hour or more
+    python benchmarks/run.py                                 all that is installed: a quarter of an hour
     python benchmarks/run.py --quick                         a minute: three kernels, small sizes
     python benchmarks/run.py --tool splitad --tool jax       these tools
     python benchmarks/run.py --kernel burgers --kernel gmm   these kernels

@@ -199,7 +199,7 @@ def vjp(
     shadowed = tuple(a for a, on in zip(args, duplicated, strict=True) if on)
     # where what they share is not written, arguments that overlap have each its own part
     apart = _stay_apart(pair) and not pullback.args_overlap
-    template = tuple(map(make_zero, shadowed)) if apart else make_zero(shadowed)
+    template = tuple(map(make_zero, shadowed)) if apart else pullback.make_zero()
     return result, VjpPullback(pullback, pair, template, names, chosen)
 
 

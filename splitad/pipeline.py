@@ -55,7 +55,7 @@ for _domain in ("scalar", "arrays"):  # importing a file of rules registers them
 # What a derivative is right without: how text is made smaller, what the tape holds, how adjoint loops run.
 OPTIONAL = (
     *simplify.PASSES, "undo", "snapshots", "references", "recomputation", "adjoint_loops", "partials",
-    "ring_ends", "replay", "cuda_gather",
+    "ring_ends", "memories", "handed_on", "replay", "cuda_gather",
 )  # fmt: skip
 # Of these, what pays only sometimes, and can be asked for everywhere.
 CHOSEN = ("replay",)
@@ -334,6 +334,8 @@ def _facts(
         "partials" not in options.without,
         "adjoint_loops" not in options.without,
         "ring_ends" not in options.without,
+        "memories" not in options.without,
+        "handed_on" not in options.without,
         replays=replays,
         replayed=options.replayed,
     )

@@ -22,10 +22,9 @@ import operator
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from numba import types
-
 from splitad.analysis.activity import Activity
 from splitad.analysis.memory import Memory
+from splitad.analysis.offsets import offset
 from splitad.analysis.reasons import Reason, Why
 from splitad.analysis.reverse import has_reverse
 from splitad.ir import nodes as ir
@@ -168,9 +167,8 @@ def loop_plan(
         for s in rest:
             others = [o for o in rest if o is not s and memory.may_alias(o.array, s.array)]
             if any(o.index != s.index or o.array != s.array for o in others):
-                deferred[id(s)] = tuple(
-                    definition[v] for v in s.index if isinstance(v, ir.Var) and v in definition
-                )
+                sums = (offset(entry, loop, definition) for entry in s.index if entry in definition)
+                deferred[id(s)] = tuple(stmt for total in sums if total for stmt in total.made_by)
                 shift = _shift(s, loop, definition)
                 if shift is not None:
                     shifts[id(s)] = shift
@@ -234,30 +232,11 @@ def _affine(stmt: ir.Load | ir.Store, loop: ir.For, definition: dict[ir.Var, ir.
     for entry in stmt.index:
         if entry not in definition and entry not in (*loop.params, loop.counter):
             continue
-        if _apart_from_counter(entry, loop, definition) is None:
+        total = offset(entry, loop, definition)
+        if total is None or total.counters != 1:
             return False
         found = True
     return found
-
-
-def _apart_from_counter(
-    entry: ir.Operand, loop: ir.For, definition: dict[ir.Var, ir.Stmt]
-) -> tuple[int, ir.Operand] | None:
-    """(sign, d) of an index ``counter + sign * d``, where the loop does not change d; else None."""
-    if entry == loop.counter:
-        return 1, ir.Lit(0, types.intp)
-    by = definition.get(entry) if isinstance(entry, ir.Var) else None
-    if not isinstance(by, ir.Prim) or by.fn not in (operator.add, operator.sub):
-        return None
-    left, right = by.args
-    if by.fn is operator.add and right == loop.counter:
-        left, right = right, left
-    fixed = isinstance(right, ir.Lit) or (
-        right not in definition and right not in loop.params and right != loop.counter
-    )
-    if left != loop.counter or not fixed:
-        return None
-    return (1 if by.fn is operator.add else -1), right
 
 
 def _shift(load: ir.Load, loop: ir.For, definition: dict[ir.Var, ir.Stmt]) -> Shift | None:
@@ -268,14 +247,11 @@ def _shift(load: ir.Load, loop: ir.For, definition: dict[ir.Var, ir.Stmt]) -> Sh
     if load.wraps or len(moving) != 1:
         return None
     (axis,) = moving
-    found = _apart_from_counter(load.index[axis], loop, definition)
-    if found is None:
-        return None
-    sign, apart = found
-    if not isinstance(apart, ir.Lit):
+    total = offset(load.index[axis], loop, definition)
+    if total is None or not total.alone:
         return None
     place = (*load.index[:axis], loop.counter, *load.index[axis + 1 :])
-    return Shift(sign * int(apart.value), (load.array, place))
+    return Shift(total.constant, (load.array, place))
 
 
 def stored_apart(

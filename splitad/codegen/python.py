@@ -121,12 +121,25 @@ def access(index: str, count: int) -> str:
     return index if count == 1 else f"({index})" if count else "()"
 
 
+def at_call(w: Writer, fn: Any, array: str, index: str, *value: str) -> str:
+    """A call of load_at, store_at or add_at.  index: as `access` gives it."""
+    memory = w.memories.get(array)
+    parts = [array, index, *value, *([] if memory is None else [str(memory)])]
+    return f"{w.use(fn.__name__, fn)}({', '.join(parts)})"
+
+
 def load_text(w: Writer, stmt: ir.Load, array: str, unchecked: bool) -> str:
     index = index_text(w, stmt.index)
     if unchecked and not stmt.wraps:
-        w.use("load_at", load_at)
-        return f"load_at({array}, {access(index, len(stmt.index))})"
+        return at_call(w, load_at, array, access(index, len(stmt.index)))
     return f"{array}[{index}]"
+
+
+def store_text(w: Writer, stmt: ir.Store, array: str, value: str, unchecked: bool) -> str:
+    index = index_text(w, stmt.index)
+    if unchecked and not stmt.wraps:
+        return at_call(w, store_at, array, access(index, len(stmt.index)), value)
+    return f"{array}[{index}] = {value}"
 
 
 def _shortest(index: tuple[ir.Index, ...]) -> tuple[ir.Index, ...]:
@@ -204,12 +217,8 @@ def statement(w: Writer, stmt: ir.Stmt, unchecked: bool) -> None:
             f"{identifier(stmt.out.name)} = {load_text(w, stmt, operand(w, stmt.array), unchecked)}"
         )
     elif isinstance(stmt, ir.Store):
-        index, value = index_text(w, stmt.index), operand(w, stmt.value)
-        if unchecked and not stmt.wraps:
-            w.use("store_at", store_at)
-            w.line(f"store_at({operand(w, stmt.array)}, {access(index, len(stmt.index))}, {value})")
-        else:
-            w.line(f"{operand(w, stmt.array)}[{index}] = {value}")
+        array, value = operand(w, stmt.array), operand(w, stmt.value)
+        w.line(store_text(w, stmt, array, value, unchecked))
     elif isinstance(stmt, ir.View):
         w.line(f"{identifier(stmt.out.name)} = {view_text(w, stmt, operand(w, stmt.base))}")
     elif isinstance(stmt, ir.Alloc):

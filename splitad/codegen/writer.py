@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import keyword
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from splitad.errors import Loc
@@ -12,12 +12,19 @@ from splitad.rules import vector_math
 
 class Writer:
     """Lines with indentation; `names` are the objects that the text refers to by name.
-    vector: whether functions of real scalars may be those of rules/vector_math.py."""
+    vector: whether functions of real scalars may be those of rules/vector_math.py.
+    memories: numbers for the memory that an array lies in, by its name (transform/memories.py)."""
 
-    def __init__(self, names: dict[str, object], vector: bool = False) -> None:
+    def __init__(
+        self,
+        names: dict[str, object],
+        vector: bool = False,
+        memories: Mapping[str, int] | None = None,
+    ) -> None:
         self.lines: list[str] = []
         self.names = names  # shared by the functions of one module
         self.vector = vector
+        self.memories = dict(memories or {})
         self._indent = 0
         self._last_loc: tuple[str, int] | None = None
 
@@ -94,7 +101,7 @@ _OWN = {
 }
 _PREFIXES = (
     "added_", "again_", "bar_", "bars_", "buffer_", "d_", "given_", "hi_", "iter_", "kept_", "listed_", "lo_",
-    "piece_", "rec_", "saved_", "shadows_", "tape_", "trip_", "trips_", "undo_",
+    "more_", "next_", "piece_", "rec_", "saved_", "shadows_", "tape_", "trip_", "trips_", "undo_",
 )  # fmt: skip
 
 # names that generated code uses itself

@@ -10,12 +10,17 @@ A column is a pointer held in a register, so a loop over k vectorises.  Column a
 belonging to the tape and those of load_at, store_at and add_at as not belonging to it, which saves LLVM the
 overlap checks between a tape and the user's arrays.  (A snapshot_view is the tape's memory too: read it
 by load_at only where no column of the same block is written.)
+
+A last argument, load_at(a, i, 3), numbers the memory that a lies in, below MEMORIES: memory of different
+numbers never overlaps while the function runs (analysis/apart.py).  LLVM then moves loads out of loops and
+vectorises without checks.  Such a function is not inlined into others: called in a loop, it may find
+elsewhere in one iteration what was the other memory's in the one before.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from llvmlite import ir
@@ -59,16 +64,42 @@ def scalar_type(dtype: types.Type) -> types.Type:
 
 # ---- which memory an access belongs to ------------------------------------------------------------
 
+MEMORIES = 12  # that are told apart; LLVM compares the lists below for each pair of accesses
+_TAPE = "tape"
 
-def mark(builder: ir.IRBuilder, since: int, on_tape: bool) -> None:
-    """Tell LLVM that the loads and stores from instruction `since` on are the tape's, or are not."""
+
+def mark(builder: ir.IRBuilder, since: int, memory: int | str | None) -> None:
+    """Tell LLVM which memory the loads and stores from instruction `since` on belong to.
+
+    memory: the tape, a number, or None: not the tape.
+    """
     module = builder.module
     domain = module.add_metadata(["splitad"])
-    scopes = module.add_metadata([module.add_metadata(["splitad tape", domain])])
-    kind = "alias.scope" if on_tape else "noalias"
+
+    def scopes(of: Iterable[int | str]) -> Any:
+        return module.add_metadata([module.add_metadata([f"splitad {m}", domain]) for m in of])
+
+    own = None if memory is None else scopes([memory])
+    others: Any = None
+    if memory != _TAPE:
+        numbers = [] if memory is None else [m for m in range(MEMORIES) if m != memory]
+        others = scopes([_TAPE, *numbers])
+    if isinstance(memory, int):
+        builder.function.attributes.add("noinline")
     for instruction in builder.block.instructions[since:]:
         if isinstance(instruction, (ir.instructions.LoadInstr, ir.instructions.StoreInstr)):
-            instruction.set_metadata(kind, scopes)
+            for kind, list_ in (("alias.scope", own), ("noalias", others)):
+                if list_ is not None:
+                    instruction.set_metadata(kind, list_)
+
+
+def number_of(memory: Any) -> int | None:
+    """The number that the type of an optional last argument stands for."""
+    if memory is None or isinstance(memory, types.Omitted):
+        return None
+    if not isinstance(memory, types.IntegerLiteral) or not 0 <= memory.literal_value < MEMORIES:
+        raise NumbaTypeError(f"not the number of a memory: {memory}")
+    return int(memory.literal_value)
 
 
 def pointer(builder: ir.IRBuilder, address: ir.Value, offset: ir.Value) -> ir.Value:
@@ -122,7 +153,7 @@ def _column_getitem(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     at = _column_item(context, builder, sig.args[1], *args)
     since = len(builder.block.instructions)
     value = context.unpack_value(builder, sig.return_type, at)
-    mark(builder, since, on_tape=True)
+    mark(builder, since, _TAPE)
     return value
 
 
@@ -134,7 +165,7 @@ def _column_setitem(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     value = context.cast(builder, value, sig.args[2], dtype)
     since = len(builder.block.instructions)
     context.pack_value(builder, dtype, value, at)
-    mark(builder, since, on_tape=True)
+    mark(builder, since, _TAPE)
     return context.get_dummy_value()
 
 
@@ -177,61 +208,71 @@ def _alignment(array_type: Any) -> int | None:
     return None if array_type.aligned else 1
 
 
-def load_element(context: Any, builder: Any, array_type: Any, at: Any) -> Any:
+def load_element(
+    context: Any, builder: Any, array_type: Any, at: Any, memory: int | None = None
+) -> Any:
     since = len(builder.block.instructions)
     value = context.unpack_value(builder, array_type.dtype, at, align=_alignment(array_type))
-    mark(builder, since, on_tape=False)
+    mark(builder, since, memory)
     return value
 
 
-def store_element(context: Any, builder: Any, array_type: Any, value: Any, at: Any) -> None:
+def store_element(
+    context: Any, builder: Any, array_type: Any, value: Any, at: Any, memory: int | None = None
+) -> None:
     since = len(builder.block.instructions)
     context.pack_value(builder, array_type.dtype, value, at, align=_alignment(array_type))
-    mark(builder, since, on_tape=False)
+    mark(builder, since, memory)
 
 
-@intrinsic
-def load_at(typingctx: Any, array: Any, index: Any) -> Any:
+_NONE = types.Omitted(None)
+
+
+@intrinsic(prefer_literal=True)
+def load_at(typingctx: Any, array: Any, index: Any, memory: Any = None) -> Any:
     _need_fit(array, index)
+    number = number_of(memory)
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         at = element(context, builder, array, args[0], index, args[1])
-        return load_element(context, builder, array, at)
+        return load_element(context, builder, array, at, number)
 
-    return array.dtype(array, index), codegen
+    return array.dtype(array, index, memory or _NONE), codegen
 
 
-@intrinsic
-def store_at(typingctx: Any, array: Any, index: Any, value: Any) -> Any:
+@intrinsic(prefer_literal=True)
+def store_at(typingctx: Any, array: Any, index: Any, value: Any, memory: Any = None) -> Any:
     _need_fit(array, index)
     _need_conversion(typingctx, value, array)
+    number = number_of(memory)
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         at = element(context, builder, array, args[0], index, args[1])
         cast = context.cast(builder, args[2], value, array.dtype)
-        store_element(context, builder, array, cast, at)
+        store_element(context, builder, array, cast, at, number)
         return context.get_dummy_value()
 
-    return types.none(array, index, value), codegen
+    return types.none(array, index, value, memory or _NONE), codegen
 
 
-@intrinsic
-def add_at(typingctx: Any, array: Any, index: Any, value: Any) -> Any:
+@intrinsic(prefer_literal=True)
+def add_at(typingctx: Any, array: Any, index: Any, value: Any, memory: Any = None) -> Any:
     _need_fit(array, index)
     _need_conversion(typingctx, value, array)
+    number = number_of(memory)
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         dtype = array.dtype
         at = element(context, builder, array, args[0], index, args[1])
         cast = context.cast(builder, args[2], value, dtype)
-        old = load_element(context, builder, array, at)
+        old = load_element(context, builder, array, at, number)
         plus = typingctx.resolve_function_type(operator.add, (dtype, dtype), {})
         total = context.get_function(operator.add, plus)(builder, (old, cast))
         total = context.cast(builder, total, plus.return_type, dtype)
-        store_element(context, builder, array, total, at)
+        store_element(context, builder, array, total, at, number)
         return context.get_dummy_value()
 
-    return types.none(array, index, value), codegen
+    return types.none(array, index, value, memory or _NONE), codegen
 
 
 @intrinsic(prefer_literal=True)

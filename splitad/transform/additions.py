@@ -24,15 +24,20 @@ from numba import types
 
 from splitad.analysis.adjoint_loops import FARTHEST, LoopPlan
 from splitad.analysis.threads import Kernel
-from splitad.codegen.python import new_array, statement, zero
+from splitad.codegen.python import at_call, new_array, statement, zero
 from splitad.codegen.writer import Writer
 from splitad.ir import nodes as ir
 from splitad.tape.ops import clear_rows, load_at, store_at
-from splitad.transform.shadows import add_element
+from splitad.transform.handing_on import HandingOn
+from splitad.transform.shadows import add_element, read_element
 
 CHUNK = 512  # iterations kept in a buffer at a time: some rows of it fit into the L1 cache
 MARGIN = FARTHEST
 ROW = CHUNK + 2 * MARGIN
+
+
+def buffer_name(dtype: types.Type) -> str:
+    return f"buffer_{dtype}"
 
 
 class Buffers:
@@ -43,7 +48,7 @@ class Buffers:
 
     def row(self, dtype: types.Type, row: int) -> str:
         """The buffer that has the row."""
-        name = f"buffer_{dtype}"
+        name = buffer_name(dtype)
         self.rows[name] = (dtype, max(self.rows.get(name, (dtype, 0))[1], row + 1))
         return name
 
@@ -59,13 +64,16 @@ class Additions:
     def __init__(self, w: Writer, buffers: Buffers, plan: LoopPlan, kernel: Kernel | None) -> None:
         self.w, self.buffers, self.plan = w, buffers, plan
         self.atomic = kernel.atomic if kernel is not None else frozenset()
+        self.handing: HandingOn | None = None  # an element that iterations hand on
         self.met: list[ir.Load] = []
         self.places: dict[tuple[types.Type, str], tuple[str, int]] = {}  # buffer and row, by value
         self.stored: dict[int, tuple[str, int]] = {}  # the same, by load
 
     def add(self, load: ir.Load, value: str) -> None:
         """The adjoint of a load; value: the cotangent of what it loaded."""
-        if id(load) in self.plan.gathered:
+        if self.handing is not None and self.handing.adds(load):
+            self.handing.keep(value)
+        elif id(load) in self.plan.gathered:
             self.met.append(load)
             self.w.line(f"{_sum_name(load)} += {value}")
         elif id(load) in self.plan.deferred:
@@ -73,6 +81,12 @@ class Additions:
             self.stored[id(load)] = self._keep(load.array.type.dtype, value)
         else:
             self.now(load, value)
+
+    def taken(self, store: ir.Store) -> str:
+        """The cotangent that the adjoint of a store takes."""
+        if self.handing is not None and self.handing.takes(store):
+            return self.handing.next
+        return read_element(self.w, store)
 
     def now(self, load: ir.Load, value: str) -> None:
         add_element(self.w, load, value, atomic=id(load) in self.atomic)
@@ -96,8 +110,7 @@ class Additions:
         if place is None:
             row = sum(of == dtype for of, _ in self.places)
             place = self.places[dtype, value] = (self.buffers.row(dtype, row), row)
-            self.w.use("store_at", store_at)
-            self.w.line(f"store_at({place[0]}, {_offset(row)}, {value})")
+            self.w.line(at_call(self.w, store_at, place[0], _offset(row), value))
         return place
 
     def add_deferred(self, counter: str) -> None:
@@ -143,13 +156,12 @@ class Additions:
         """Add, to each element that any iteration of the piece adds to, what all of them have for it."""
         w, shifts = self.w, self._shifts(loads)
         start, stop = _plus(f"lo_{counter}", min(shifts)), _plus(f"hi_{counter}", max(shifts))
-        w.use("load_at", load_at)
         with w.indented(f"for {counter} in range({start}, {stop}):"):
             w.line(f"at = {counter} - lo_{counter} + {MARGIN}")
             terms = []
             for load, by in zip(loads, shifts, strict=True):
                 name, row = self.stored[id(load)]
-                terms.append(f"load_at({name}, {_offset(row, -by)})")
+                terms.append(at_call(w, load_at, name, _offset(row, -by)))
             _, index = self.plan.shifts[id(loads[0])].place
             self.now(replace(loads[0], index=index), " + ".join(terms))
 
@@ -167,10 +179,9 @@ class Additions:
             stmts = (stmt for load in loads for stmt in self.plan.deferred[id(load)])
             for stmt in dict.fromkeys(stmts):
                 statement(w, stmt, unchecked=True)
-            w.use("load_at", load_at)
             for load in loads:
                 name, row = self.stored[id(load)]
-                self.now(load, f"load_at({name}, {_offset(row)})")
+                self.now(load, at_call(w, load_at, name, _offset(row)))
 
 
 def _offset(row: int, by: int = 0) -> str:

@@ -30,7 +30,7 @@ from splitad.rules.spelling import contribution, unique_number
 from splitad.transform.additions import Additions
 from splitad.transform.facts import shape_of
 from splitad.transform.reversal import Reversal
-from splitad.transform.shadows import read_element, shadow_name, write_element
+from splitad.transform.shadows import shadow_name, write_element
 
 
 def adjoint(r: Reversal, stmt: ir.Stmt, scope: Scope, additions: Additions) -> None:
@@ -45,7 +45,7 @@ def adjoint(r: Reversal, stmt: ir.Stmt, scope: Scope, additions: Additions) -> N
         if stmt.out in r.cotangents.begun:
             additions.add(stmt, r.cotangents.name(stmt.out))
     elif isinstance(stmt, ir.Store):
-        r.cotangents.add(stmt.value, read_element(r.w, stmt), scope)
+        r.cotangents.add(stmt.value, additions.taken(stmt), scope)
         if id(stmt) not in r.accumulated:
             write_element(r.w, stmt, shadow_name(stmt.array), zero(r.w, stmt.array.type.dtype))
         r.tape.undo(stmt)

@@ -34,7 +34,7 @@ from splitad.tape.arrays import put_array, snapshot_nbytes
 from splitad.tape.layout import Column
 from splitad.tape.ops import column, load_at, store_at, tape_release
 from splitad.tape.reserve import reserve_for
-from splitad.transform import lists
+from splitad.transform import lists, memories
 from splitad.transform.checks import write_argument_checks
 from splitad.transform.facts import Facts, unit_loop
 from splitad.transform.identity import fresh_id
@@ -52,7 +52,7 @@ def run(facts: Facts, name: str, names: dict[str, object]) -> Writer:
 
     A recursive function's own: ``name(tape, cur, *args) -> (results, cur)``, which appends to the tape.
     """
-    w = Writer(names, vector=facts.vector_math == "all")
+    w = Writer(names, vector=facts.vector_math == "all", memories=memories.in_forward(facts))
     work = Augment(facts, w)
     params = "".join(", " + identifier(p.name) for p in facts.fn.params)
     with w.indented(f"def {name}(tape{', cur' if facts.inner else ''}{params}):"):

@@ -50,6 +50,8 @@ class Facts:
     partials: bool = True  # whether analysis/partials.py has its way
     adjoint_loops: bool = True  # whether loops are reversed as analysis/adjoint_loops.py plans it
     ring_ends: bool = True  # and its inner iterations by themselves (analysis/ring_ends.py)
+    apart: bool = True  # whether LLVM is told what does not overlap (transform/memories.py)
+    handed_on: bool = True  # whether analysis/handed_on.py has its way
     neighbours: tuple[Neighbour, ...] = ()  # of a CUDA kernel
     replays: tuple[Replay, ...] = ()  # the loops of which the pullback runs the iterations again
     replayed: bool = False  # whether this is the body of one: its arguments are the pullback's own

@@ -94,7 +94,8 @@ def _zeros(w: Writer, duplicated: dict[str, types.Type], end: str, together: str
         return
     zero = w.use("make_zero" + end, make_zero)
     each = "".join(f"{zero}({name}), " for name in duplicated)
-    shared, apart = f"shadows{end} = {zero}({of_all})", f"shadows{end} = ({each})"
+    # one struct given twice has one array of each kind, but scalars in two places
+    shared, apart = f"shadows{end} = pullback{end}.make_zero()", f"shadows{end} = ({each})"
     if together in ("True", "False"):
         w.line(shared if together == "True" else apart)
         return

@@ -24,7 +24,7 @@ from splitad.ir import nodes as ir
 from splitad.ir.types import struct_fields
 from splitad.runtime.shadow_table import add_into
 from splitad.tape.ops import column, load_at
-from splitad.transform import lists, reversed_blocks
+from splitad.transform import lists, memories, reversed_blocks
 from splitad.transform.checks import write_shadow_checks
 from splitad.transform.facts import Facts
 from splitad.transform.operands import tuple_text
@@ -40,7 +40,8 @@ def run(facts: Facts, name: str, names: dict[str, object]) -> Writer:
 
     A recursive function's own: ``name(tape, cur, result_bar, *shadows) -> (cotangents, cur)``.
     """
-    w = Writer(names, vector=facts.vector_math != "none")
+    numbers = memories.in_pullback(facts)
+    w = Writer(names, vector=facts.vector_math != "none", memories=numbers)
     shadows = "".join(
         ", " + shadow_name(p)
         for p, activity in zip(facts.fn.params, facts.activities, strict=True)

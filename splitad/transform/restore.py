@@ -58,7 +58,7 @@ class Restored:
         """What is computed again."""
         if isinstance(stmt, ir.Load) and isinstance(stmt.array, ir.Var):
             copy = self.plan.source[stmt.out]
-            array = _undo_name(copy.array) if copy.undo else _copy_name(copy)
+            array = undo_name(copy.array) if copy.undo else copy_name(copy)
             text = load_text(self.w, stmt, array, unchecked=True)
             self.w.line(f"{identifier(stmt.out.name)} = {text}")
         else:
@@ -80,13 +80,13 @@ class Restored:
     def references(self) -> None:
         """Name the arrays that were kept, not copied."""
         for k, copy in enumerate(c for c in self.plan.copies if c.by_reference):
-            self.w.line(f"{_copy_name(copy)} = refs[0][{k}]")
+            self.w.line(f"{copy_name(copy)} = refs[0][{k}]")
 
     def pop(self, stmt: ir.Stmt | None) -> None:
         """Find the arrays that were copied behind a statement, at the end of the tape."""
         for copy in reversed(self.plan.behind(stmt)):
             if not copy.by_reference:
-                self.last(copy.array, _copy_name(copy))
+                self.last(copy.array, copy_name(copy))
 
     def last(self, array: ir.Var, name: str) -> None:
         """Name the copy of an array that is at the end of the tape."""
@@ -98,16 +98,16 @@ class Restored:
 
     def contents(self, call: ir.ArrayCall | ir.For, array: ir.Var) -> str:
         """What an array held when the call read it."""
-        return _copy_name(self.plan.source[(id(call), array)])
+        return copy_name(self.plan.source[(id(call), array)])
 
     def start_undo(self) -> None:
         """Private copies of arrays that are taken back store by store; the tape itself is never written."""
         for copy in self.plan.behind(None):
             if copy.undo:
-                made = f"{_copy_name(copy)}.copy()"
+                made = f"{copy_name(copy)}.copy()"
                 if not copy.by_reference or copy.array.type.layout == "C":
-                    made = f"{self.w.use('copy_array', copy_array)}({_copy_name(copy)})"
-                self.w.line(f"{_undo_name(copy.array)} = {made}")
+                    made = f"{self.w.use('copy_array', copy_array)}({copy_name(copy)})"
+                self.w.line(f"{undo_name(copy.array)} = {made}")
 
     def is_undone(self, stmt: ir.Stmt) -> bool:
         """Whether the store is taken back in such a copy."""
@@ -119,7 +119,7 @@ class Restored:
     def undo(self, stmt: ir.Store) -> None:
         if self.is_undone(stmt):
             old = identifier(self.facts.old[id(stmt)].name)
-            write_element(self.w, stmt, _undo_name(stmt.array), old)
+            write_element(self.w, stmt, undo_name(stmt.array), old)
 
     # ---- records ----------------------------------------------------------------------------------
 
@@ -179,10 +179,10 @@ class Restored:
         return f"column(base, {offset}, {type_name(self.w, c.var.type)})"
 
 
-def _copy_name(copy: Copy) -> str:
+def copy_name(copy: Copy) -> str:
     """Kept and copied arrays may have different layouts, hence different names."""
     return ("kept_" if copy.by_reference else "saved_") + copy.array.name
 
 
-def _undo_name(array: ir.Var) -> str:
+def undo_name(array: ir.Var) -> str:
     return "undo_" + array.name

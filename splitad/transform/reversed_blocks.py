@@ -24,6 +24,7 @@ from dataclasses import replace
 
 from splitad.analysis import ring_ends
 from splitad.analysis.adjoint_loops import LoopPlan, loop_plan
+from splitad.analysis.handed_on import handed_on
 from splitad.analysis.memory import is_array
 from splitad.analysis.partials import Region, regions
 from splitad.analysis.reasons import Reason, Why
@@ -40,6 +41,7 @@ from splitad.transform.additions import CHUNK, MARGIN, Additions
 from splitad.transform.adjoints import adjoint
 from splitad.transform.cotangents import ONE, Carried
 from splitad.transform.facts import zero_based
+from splitad.transform.handing_on import HandingOn
 from splitad.transform.loops import LoopText
 from splitad.transform.reversal import Reversal
 
@@ -151,10 +153,17 @@ def _for(r: Reversal, loop: ir.For, scope: Scope) -> None:
         if plan.deferred:
             _in_pieces(r, text, additions, iteration)
         else:
+            handing = additions.handing = _handing_on(r, text, plan)
             span = text.range(w) if plan.ascending else text.reversed_range(w)
+            if handing is not None:
+                handing.start()
             with w.indented(f"for {text.index} in {span}:"):
                 text.write_counter(w)
                 iteration(additions, waits)
+                if handing is not None:
+                    handing.finish_iteration()
+            if handing is not None:
+                handing.finish()
         additions.add_gathered(text.trips)
     r.tape.leave(text.record, body)
     carried.finish(scope)
@@ -221,6 +230,14 @@ def _ends(r: Reversal, text: LoopText, inner: Inner, iteration: Iteration) -> No
 def iterations_wait(r: Reversal, loop: ir.For | ir.While, plan: LoopPlan) -> bool:
     """Whether an iteration of the reversed loop needs what the one before it found."""
     return not plan.independent and r.facts.kernel is None and _innermost(loop)
+
+
+def _handing_on(r: Reversal, text: LoopText, plan: LoopPlan) -> HandingOn | None:
+    facts = r.facts
+    if plan.independent or plan.gathered or facts.kernel is not None or not facts.handed_on:
+        return None
+    element = handed_on(text.loop, facts.active.memory, facts.active, r.accumulated)
+    return HandingOn(r.w, text, element) if element is not None else None
 
 
 def _innermost(loop: ir.For | ir.While) -> bool:

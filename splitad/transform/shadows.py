@@ -18,10 +18,12 @@ from splitad.analysis.memory import changed_lists, is_array
 from splitad.analysis.scopes import Scope
 from splitad.codegen.python import (
     access,
+    at_call,
     dtype_name,
     index_text,
     new_array,
     operand,
+    store_text,
     view_text,
 )
 from splitad.codegen.writer import Writer
@@ -45,7 +47,7 @@ from splitad.runtime.shadow_table import (
     table_get,
     table_set,
 )
-from splitad.tape.ops import add_at, load_at, store_at
+from splitad.tape.ops import add_at, load_at
 from splitad.transform import joined
 from splitad.transform.facts import Facts, activity_of
 
@@ -339,8 +341,7 @@ def add_element(w: Writer, stmt: ir.Load, text: str, atomic: bool = False) -> No
     elif stmt.wraps:
         w.line(f"{shadow}[{index}] += {text}")
     else:
-        w.use("add_at", add_at)
-        w.line(f"add_at({shadow}, {access(index, len(stmt.index))}, {text})")
+        w.line(at_call(w, add_at, shadow, access(index, len(stmt.index)), text))
 
 
 def read_element(w: Writer, stmt: ir.Store) -> str:
@@ -348,15 +349,9 @@ def read_element(w: Writer, stmt: ir.Store) -> str:
     shadow, index = shadow_name(stmt.array), index_text(w, stmt.index)
     if stmt.wraps:
         return f"{shadow}[{index}]"
-    w.use("load_at", load_at)
-    return f"load_at({shadow}, {access(index, len(stmt.index))})"
+    return at_call(w, load_at, shadow, access(index, len(stmt.index)))
 
 
 def write_element(w: Writer, stmt: ir.Store, array: str, text: str) -> None:
     """Store into another array where the statement stores into its own."""
-    index = index_text(w, stmt.index)
-    if stmt.wraps:
-        w.line(f"{array}[{index}] = {text}")
-    else:
-        w.use("store_at", store_at)
-        w.line(f"store_at({array}, {access(index, len(stmt.index))}, {text})")
+    w.line(store_text(w, stmt, array, text, unchecked=True))

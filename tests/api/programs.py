@@ -37,6 +37,13 @@ class State:
         self.n = 0
 
 
+def shift(s, r):
+    """Writes r.h from s.h, which may be the same struct's."""
+    for i in range(1, r.h.shape[0]):
+        r.h[i] = r.t * s.h[i - 1]
+    return s.h.sum() * s.t + r.t
+
+
 def grow(s, a):
     """Writes s.h, then rebinds it to a longer array."""
     total = 0.0

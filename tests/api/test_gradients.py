@@ -100,6 +100,28 @@ def test_structs() -> None:
         del s_bar
 
 
+shift_grad = ad.value_and_grad(p.shift, wrt=(0, 1))
+
+
+def test_a_struct_given_twice() -> None:
+    """Its array's cotangent is one; each position has its part of the number's."""
+    s = p.State(np.array([1.0, 2.0, 3.0]), 0.5)
+
+    @njit
+    def from_njit(s):
+        return shift_grad(s, s)
+
+    for call in (lambda s: shift_grad(s, s), from_njit):
+        value, (s_bar, r_bar) = call(s)
+        assert np.isclose(value, (1.0 + 0.5 + 0.25) * 0.5 + 0.5)
+        assert np.isclose(s_bar.t, 1.75) and np.isclose(r_bar.t, 0.5 * (1.0 + 2 * 0.5) + 1.0)
+        assert np.allclose(s_bar.h, [0.5 * 1.75, 0.0, 0.0])
+        assert np.shares_memory(s_bar.h, r_bar.h)
+    _, pullback = ad.vjp(p.shift, s, s)
+    s_bar, r_bar = pullback()
+    assert np.isclose(s_bar.t, 1.75) and np.isclose(r_bar.t, 2.0)
+
+
 def test_tuples_of_arrays_and_scalars() -> None:
     q = p.Flow(np.array([1.0, 2.0]), 3.0, 2)
     q_bar = ad.grad(p.flow)(q, 5.0)

@@ -63,12 +63,14 @@ class Interpreted:
             exec(part, scope)
         name = text.facts.fn.name
         self._halves = [scope[name + half] for half in ("__forward", "__pullback", "__zero")]
+        self._alone = not pair.inner
 
     def __call__(self, *args: Any) -> tuple[Any, Pulled]:
         tape = Tape()
+        _numbered.start(self._alone)
         with np.errstate(all="ignore"):
             result, refs = self._halves[0](tape, *args)
-        return plain_numbers(result), Pulled(self._halves, tape, refs)
+        return plain_numbers(result), Pulled(self._halves, tape, refs, self._alone)
 
 
 class Plain:
@@ -103,10 +105,13 @@ def check_in_python(
 
 
 class Pulled:
-    def __init__(self, halves: list[Callable[..., Any]], tape: Tape, refs: Any) -> None:
-        self._halves, self._tape, self._refs = halves, tape, refs
+    def __init__(
+        self, halves: list[Callable[..., Any]], tape: Tape, refs: Any, alone: bool
+    ) -> None:
+        self._halves, self._tape, self._refs, self._alone = halves, tape, refs, alone
 
     def __call__(self, bar: Any, *shadows: Any) -> Any:
+        _numbered.start(self._alone)
         with np.errstate(all="ignore"):
             return plain_numbers(self._halves[1](self._tape, self._refs, bar, *shadows))
 
@@ -211,6 +216,33 @@ def _noted(array_type: types.Array) -> Callable[[int, int], np.ndarray]:
 # ---- array elements: never a negative index, never one too large ----------------------------------------
 
 
+class Numbered:
+    """Which number each element in memory is accessed under, in one call of a function of the pair: LLVM is
+    told that memory of different numbers does not overlap (splitad/transform/memories.py)."""
+
+    def __init__(self) -> None:
+        self.start(False)
+
+    def start(self, on: bool) -> None:
+        """off: recursive functions number their memory anew, each for itself."""
+        self._on = on
+        self._number: dict[int, int] = {}
+        self._alive: dict[int, np.ndarray] = {}  # so that no address is used twice
+
+    def element(self, a: np.ndarray, index: Any, memory: int | None) -> None:
+        if memory is None or not self._on:
+            return
+        self._alive[id(a)] = a
+        k = index if isinstance(index, tuple) else (index,)
+        offset = sum(int(i) * step for i, step in zip(k, a.strides, strict=True))
+        address = a.__array_interface__["data"][0] + offset
+        if self._number.setdefault(address, memory) != memory:
+            raise AssertionError(f"an element is said to lie in memory {memory}, and in another")
+
+
+_numbered = Numbered()
+
+
 def _checked(index: Any) -> Any:
     for k in index if isinstance(index, tuple) else (index,):
         if k < 0:
@@ -218,12 +250,14 @@ def _checked(index: Any) -> Any:
     return index
 
 
-def _load_at(a: np.ndarray, index: Any) -> Any:
-    return a[_checked(index)]
+def _load_at(a: np.ndarray, index: Any, memory: int | None = None) -> Any:
+    _numbered.element(a, _checked(index), memory)
+    return a[index]
 
 
-def _store_at(a: np.ndarray, index: Any, value: Any) -> None:
-    a[_checked(index)] = value
+def _store_at(a: np.ndarray, index: Any, value: Any, memory: int | None = None) -> None:
+    _numbered.element(a, _checked(index), memory)
+    a[index] = value
 
 
 def _clear_rows(a: np.ndarray, index: int, row: int, rows: int, width: int) -> None:
@@ -231,8 +265,9 @@ def _clear_rows(a: np.ndarray, index: int, row: int, rows: int, width: int) -> N
         a[index + k * row : index + k * row + width] = 0
 
 
-def _add_at(a: np.ndarray, index: Any, value: Any) -> None:
-    a[_checked(index)] += value
+def _add_at(a: np.ndarray, index: Any, value: Any, memory: int | None = None) -> None:
+    _numbered.element(a, _checked(index), memory)
+    a[index] += value
 
 
 def _add_into(shadow: np.ndarray, bar: Any) -> bool:

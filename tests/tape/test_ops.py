@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 from numba import njit
+from numba.core.errors import TypingError
 
 from splitad.tape import ops
+from splitad.tape.columns import MEMORIES
 from splitad.tape.ops import (
     add_at,
     clear_rows,
@@ -332,3 +335,39 @@ def test_a_handle_without_owner_does_not_leak_with_an_exception() -> None:
 
     # the argument itself is borrowed from Python; njit would leak its own reference to it, not ours
     assert borrowed(tape, 2.0) == 0.5
+
+
+def _attributes(text: str, definition: str) -> str:
+    """What the group of attributes that a function refers to says."""
+    found = re.search(r"#\d+", definition)
+    return re.search(rf"attributes {found[0]} = .*", text)[0] if found else ""
+
+
+def test_numbers_of_memory() -> None:
+    @njit
+    def run(x, y):
+        store_at(y, 0, load_at(x, 1, 0), 1)
+        add_at(y, 0, 2.0, 1)
+
+    x, y = np.arange(3.0), np.zeros(1)
+    run(x, y)
+    assert y[0] == 3.0
+    text = run.inspect_llvm(run.signatures[0])
+    assert "!alias.scope" in text and "!noalias" in text
+    # a caller's loop could give it the same memory under another number
+    own = next(line for line in text.splitlines() if line.startswith("define") and "run" in line)
+    assert "noinline" in own or " noinline" in _attributes(text, own)
+
+
+def test_numbers_that_are_none() -> None:
+    @njit
+    def too_large(x):
+        return load_at(x, 0, MEMORIES)
+
+    @njit
+    def not_known(x, number):
+        return load_at(x, 0, number)
+
+    for run, args in ((too_large, ()), (not_known, (0,))):
+        with pytest.raises(TypingError, match="not the number of a memory"):
+            run(np.ones(1), *args)
