@@ -480,6 +480,22 @@ def test_arguments_that_overlap() -> None:
     check_vjp(f, x[1:], x[:-1], 2)
 
 
+def test_what_is_only_read_may_overlap() -> None:
+    """So do the shadows of it, in one variable or two."""
+
+    def f(x, a, b, steps):
+        c = a[::2]
+        for _ in range(steps):
+            for i in range(x.size):
+                for j in range(x.size):
+                    x[i] += 0.1 * math.exp(-a[j] * b[i]) * c[j // 2] * x[j]
+                    x[i] += a[j + 1] * b[j]
+
+    a = points(6, 1)
+    assert replayed(f, points(4), a[1:], a[:-1], 2)
+    check_vjp(f, points(4), a[1:], a[:-1], 2)
+
+
 # ---- the same branches -------------------------------------------------------------------------------------
 
 
