@@ -67,7 +67,8 @@ def split(
     strong_zero=False: a zero cotangent times an infinite partial is NaN, as in IEEE arithmetic.
     vector_math: where exp, sin and their like may be vectorised (libmvec, within 4 ulp; Linux on x86-64):
     "none", "pullback", or "all", the forward too, whose result may then differ by as much.
-    max_tape_bytes: TapeLimitError instead of a larger tape.
+    max_tape_bytes: TapeLimitError instead of a larger tape.  What a pullback takes while it runs is not
+        counted: its shadows, and the small tape with which it replays the steps of a loop.
 
     Raises TypeError for a wrong number of activities.  What f contains is looked at in the first call.
     """

@@ -72,7 +72,7 @@ class CompiledPair:
     def __init__(self, request: Request, argtypes: tuple[types.Type, ...]) -> None:
         self.request, self.argtypes = request, argtypes
         self.activities = self._activities()
-        self.inner: dict[str, tuple[CompileFlags, PairText]] = {}  # pairs of recursive functions
+        self.inner: _Inner = {}
         self._contents = Content()
         self._summary: Summary | None = None
         self.content = self._key(self._contents)  # None: not kept
@@ -117,7 +117,7 @@ class CompiledPair:
             with watch() as read:
                 fn = lower(self.request.py_func, self.argtypes, flags, registry, ops)
                 pair = build(fn, tuple(a.value for a in self.activities), options)
-                self.inner = _recursive_pairs(pair, options)
+                self.inner = {**_recursive_pairs(pair, options), **_replays(pair)}
             if not all(map(self._contents.saw, read)):
                 self.content = None
             return pair
@@ -198,10 +198,10 @@ class CompiledPair:
         parts[0] += _stamp(names)
         module = load_source(text.facts.fn.name, "\n\n".join(parts), names)
         for name, (flags, _) in self.inner.items():  # they call themselves and each other
-            for half, jit in (
-                ("__forward", numba.njit(**self._forward_options(flags))),
-                ("__pullback", _INNER_PULLBACK_JIT),
-            ):
+            forward_jit = _INNER_PULLBACK_JIT
+            if flags is not None:
+                forward_jit = numba.njit(**self._forward_options(flags))
+            for half, jit in (("__forward", forward_jit), ("__pullback", _INNER_PULLBACK_JIT)):
                 plain = getattr(module, name + half)
                 if not hasattr(plain, "py_func"):
                     setattr(module, name + half, jit(plain))
@@ -338,12 +338,15 @@ _PULLBACK_OPTIONS = {"fastmath": PULLBACK_FASTMATH, "error_model": "numpy", "nog
 _INNER_PULLBACK_JIT = numba.njit(
     pipeline_class=SeparateCompiler, **_PULLBACK_OPTIONS, **NO_WRAPPERS
 )
+# The pairs of recursive functions and of replayed bodies, with what their forwards are compiled with; None:
+# with the options of a pullback.
+_Inner = dict[str, tuple["CompileFlags | None", PairText]]
 _MOST_RECURSIVE = 30  # pairs of recursive functions in one module
 
 
-def _recursive_pairs(pair: PairText, options: Options) -> dict[str, tuple[CompileFlags, PairText]]:
+def _recursive_pairs(pair: PairText, options: Options) -> _Inner:
     """The pairs of the recursive functions that a pair calls, and that those call, by name."""
-    found: dict[str, tuple[CompileFlags, PairText]] = {}
+    found: _Inner = {}
     while len(found) < len(pair.callees.names):
         if len(found) > _MOST_RECURSIVE:
             raise UnsupportedError(
@@ -366,6 +369,13 @@ def _recursive_pairs(pair: PairText, options: Options) -> dict[str, tuple[Compil
                 check_returned(made.facts.fn, made.facts.active.memory)
                 found[name] = (callee.flags, made)
     return found
+
+
+def _replays(pair: PairText) -> _Inner:
+    """The pairs of the bodies that its pullback runs again.  These raise nothing: the forward did not."""
+    exact = CompileFlags(error_model="numpy")
+    names = zip(pair.facts.replays, pair.replays, strict=True)
+    return {name: (None if each.loose else exact, pair.replays[name]) for each, name in names}
 
 
 def _inner_activity(type: types.Type) -> str:

@@ -17,7 +17,8 @@ from splitad.runtime.callables import Forward
 class Shown:
     """The pair of a function for some argument types, as text.
 
-    forward_source, pullback_source: the generated Python.  tape: the layout, bytes per source line.
+    forward_source, pullback_source: the generated Python; what replays loops is with the latter.
+    tape: the layout, bytes per source line.
     choices: for each value that the pullback reads, each array that is kept and each loop, what was chosen
     and why (explain/choices.py).
     """
@@ -26,9 +27,12 @@ class Shown:
         bound = forward._pair.signature.bind(*args)
         bound.apply_defaults()
         text = specialised(forward, types_of(tuple(bound.arguments.values()))).text
-        self.forward_source, self.pullback_source = text.forward, text.pullback
+        bodies = text.replays.values()
+        self.forward_source = text.forward
+        again = (part for body in bodies for part in (body.forward, body.pullback))
+        self.pullback_source = "\n".join([text.pullback, *again])
         self.tape = tape_table(text.facts)
-        self.choices = choices(text.facts)
+        self.choices = choices(text.facts, [body.facts for body in bodies])
 
     def __str__(self) -> str:
         return (
@@ -54,6 +58,11 @@ def tape_table(facts: Any) -> str:
         rows.append(
             f"  the contents of {copy.array.name} are {what} {when(facts, words, copy)}{undo}"
         )
+    for replay in facts.replays:
+        for array in replay.state:
+            rows.append(
+                f"  the contents of {array.name} are copied {_how_often(replay.body)}, before it"
+            )
     if len(rows) == 1:
         rows.append("  nothing")
     names = [

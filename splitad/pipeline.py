@@ -10,16 +10,21 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 from numba import types
 
 from splitad.analysis import threads
-from splitad.analysis.activity import activity, is_differentiable
+from splitad.analysis.activity import Activity, activity, is_differentiable
+from splitad.analysis.identity import Identity
 from splitad.analysis.memory import is_array, memory
 from splitad.analysis.neighbours import neighbours
-from splitad.analysis.reverse import reverse, written_by
+from splitad.analysis.reasons import Reason, Why
+from splitad.analysis.replay import is_worth, replayable
+from splitad.analysis.reverse import Replay, reverse, written_by
 from splitad.analysis.save_plan import save_plan
 from splitad.analysis.scopes import scopes
 from splitad.analysis.undo import undo_arrays
@@ -40,6 +45,7 @@ from splitad.transform import augment, identity, lists, pullback, simplify, zero
 from splitad.transform import names as renaming
 from splitad.transform import undo as undo_pass
 from splitad.transform.facts import Callees, Facts
+from splitad.transform.replay import Body
 
 for _domain in ("scalar", "arrays"):  # importing a file of rules registers them
     if importlib.util.find_spec(f"splitad.rules.{_domain}") is not None:
@@ -49,15 +55,25 @@ for _domain in ("scalar", "arrays"):  # importing a file of rules registers them
 # What a derivative is right without: how text is made smaller, what the tape holds, how adjoint loops run.
 OPTIONAL = (
     *simplify.PASSES, "undo", "snapshots", "references", "recomputation", "adjoint_loops", "partials",
-    "ring_ends", "memories", "handed_on", "cuda_gather",
+    "ring_ends", "memories", "handed_on", "replay", "cuda_gather",
 )  # fmt: skip
+# Of these, what pays only sometimes, and can be asked for everywhere.
+CHOSEN = ("replay",)
+
+
+def _named(variable: str, known: tuple[str, ...]) -> tuple[str, ...]:
+    names = {name for name in os.environ.get(variable, "").split(",") if name}
+    if names - set(known):
+        raise ValueError(f"{variable} names {', '.join(sorted(names - set(known)))}")
+    return tuple(sorted(names))
 
 
 def _left_out() -> tuple[str, ...]:
-    names = {name for name in os.environ.get("SPLITAD_WITHOUT", "").split(",") if name}
-    if names - set(OPTIONAL):
-        raise ValueError(f"SPLITAD_WITHOUT names {', '.join(sorted(names - set(OPTIONAL)))}")
-    return tuple(sorted(names))
+    return _named("SPLITAD_WITHOUT", OPTIONAL)
+
+
+def _always() -> tuple[str, ...]:
+    return _named("SPLITAD_ALWAYS", CHOSEN)
 
 
 @dataclass(frozen=True)
@@ -78,6 +94,8 @@ class Options:
         None  # of a CUDA kernel: the dimensions of its launch that are larger than 1
     )
     without: tuple[str, ...] = field(default_factory=_left_out)  # of OPTIONAL
+    always: tuple[str, ...] = field(default_factory=_always)  # of CHOSEN
+    replayed: bool = False  # the pair of a replayed loop's body (transform/replay.py)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +111,7 @@ class PairText:
     slots: Slots | None = None  # of a CUDA kernel: what it puts on its tape
     given: Parameters | None = None  # and what its reverse kernel is given
     gather: str = ""  # of a CUDA kernel: what comes before the reverse kernel, if anything
+    replays: dict[str, PairText] = field(default_factory=dict)  # of replayed bodies, by name
 
 
 def build(
@@ -109,7 +128,9 @@ def build(
     """
     callees = Callees() if callees is None else callees
     pair = _build(_check("names", renaming.run(fn)), activities, options, callees, name or fn.name)
-    clash = frozenset(pair.names) & {identifier(v.name) for v in renaming.variables(pair.facts.fn)}
+    functions = [each.facts.fn for each in (pair, *pair.replays.values())]
+    variables = {identifier(v.name) for f in functions for v in renaming.variables(f)}
+    clash = frozenset(pair.names) & variables
     if clash:  # a variable called like a function that the text calls: only known afterwards
         renamed = renaming.run(fn, clash)
         assert renamed != fn, f"{clash} cannot be renamed"
@@ -148,16 +169,97 @@ def _build(
     )
     if options.kernel is not None:
         fn = _check("brackets", prepare.brackets(fn))
+    return _pair(fn, activities, wanted, options, callees, name, {})
+
+
+def _pair(
+    fn: ir.Function,
+    activities: tuple[str, ...],
+    wanted: frozenset[ir.Var],
+    options: Options,
+    callees: Callees,
+    name: str,
+    names: dict[str, object],
+) -> PairText:
+    """wanted: the arguments whose derivative is asked for.  names: collects the globals of the texts."""
     # an integer beside each array that control flow chooses, so that its shadow can be found
     facts = _activity(fn, wanted, options)
     fn, ids = identity.run(fn, facts, wanted)
     _check("identity", fn)
+    found = _facts(fn, ids, activities, wanted, options, callees)
+    replays = _replays(found, options)
+    if replays:
+        found = _facts(fn, ids, activities, wanted, options, callees, replays)
+    if found.kernel is not None:
+        text, slots = cuda_forward.run(found, name + "__forward", names)
+        if "cuda_gather" not in options.without:
+            near = neighbours(found.fn, found.where, found.active, found.kernel)
+            found = replace(found, neighbours=near)
+        back, gather, given = cuda_pullback.run(found, name, names, slots)
+        return PairText(found, text, back, "", names, callees, slots, given, gather)
+    bodies = {}
+    for each in found.replays:
+        body = Body.of(found, each)
+        bodies[body.name] = _body_pair(body, each.loose, options, callees, names)
+    forward = augment.run(found, name + "__forward", names).text()
+    reverse_ = pullback.run(found, name + "__pullback", names).text()
+    alone = options.inner or options.replayed
+    zeros = "" if alone else zero.run(found, name + "__zero", names).text()
+    return PairText(found, forward, reverse_, zeros, names, callees, replays=bodies)
+
+
+def _replays(found: Facts, options: Options) -> dict[ir.Var, Reason]:
+    """The loops that are replayed, by their counters, and why."""
+    if "replay" in options.without or options.inner or options.replayed or found.kernel is not None:
+        return {}
+    can = replayable(
+        found.fn,
+        found.where,
+        found.active,
+        found.identity,
+        options.fastmath,
+        options.vector_math == "all",
+    )
+    always = "replay" in options.always
+    chosen = {r.loop.counter: Reason(Why.ALWAYS) for r in can if always}
+    worth = [r for r in can if is_worth(r, found.plan, found.where, found.limited)]
+    return chosen | {r.loop.counter: r.because for r in worth}
+
+
+def _body_pair(
+    body: Body, loose: bool, options: Options, callees: Callees, names: dict[str, object]
+) -> PairText:
+    """The pair of a replayed loop's body. It has been simplified already."""
+    own = replace(options, replayed=True, args_alias=False, stable=(), max_tape_bytes=None)
+    if loose and options.vector_math == "pullback":  # of which it is a part
+        own = replace(own, vector_math="all")
+    wanted = frozenset(
+        param
+        for param, activity in zip(body.fn.params, body.activities, strict=True)
+        if activity != "const"
+    )
+    _check("body", body.fn)
+    return _pair(body.fn, body.activities, wanted, own, callees, body.name, names)
+
+
+def _facts(
+    fn: ir.Function,
+    ids: Identity,
+    activities: tuple[str, ...],
+    wanted: frozenset[ir.Var],
+    options: Options,
+    callees: Callees,
+    replayed: Mapping[ir.Var, Reason] = MappingProxyType({}),
+) -> Facts:
+    """replayed: the loops of which the pullback runs the iterations again, by their counters, and why."""
 
     # where an array is loaded deeper than it is stored: the value that each store overwrites
     active = _activity(fn, wanted, options)
+    replays = _those_of(replayed, fn, active, ids)
     undo: frozenset[ir.Var] = frozenset()
     if options.kernel is None and "undo" not in options.without:
-        undo = undo_arrays(active.memory.scopes, active.memory, active)
+        but = frozenset(v for each in replays for v in each.state)
+        undo = undo_arrays(active.memory.scopes, active.memory, active) - but
     fn, old = undo_pass.run(fn, undo)
     _check("undo", fn)
 
@@ -166,7 +268,8 @@ def _build(
         fn = _check("extremes", extremes.run(fn, active))
         active = _activity(fn, wanted, options)
     where, mem = active.memory.scopes, active.memory
-    needs = reverse(fn, active, ids, lists.duplicated(fn, activities))
+    replays = _those_of(replayed, fn, active, ids)
+    needs = reverse(fn, active, ids, lists.duplicated(fn, activities), replays)
     stable = frozenset(
         leaf.var
         for leaf in fn.leaves
@@ -192,6 +295,8 @@ def _build(
         not options.inner,
         kernel,
         options.without,
+        options.replayed,
+        frozenset(v for each in replays if not each.loose for v in each.scalars),
     )
     noted = tuple(
         leaf.var
@@ -199,15 +304,16 @@ def _build(
         if is_array(leaf.var)
         and (not options.inner or leaf.var in ids.place)
         and options.kernel is None
+        and not options.replayed
     )
     entered = tuple(
         leaf.var
         for leaf in fn.leaves
         if options.args_alias and leaf.var in noted and leaf.exit != leaf.var and not ids.place
     )
-    places = layout(where, plan, active, noted, len(fn.lists), entered)
+    places = layout(where, plan, active, noted, len(fn.lists), entered, replays)
     limit = f"the tape of {fn.name} would outgrow max_tape_bytes={options.max_tape_bytes}"
-    found = Facts(
+    return Facts(
         fn,
         where,
         active,
@@ -230,18 +336,23 @@ def _build(
         "ring_ends" not in options.without,
         "memories" not in options.without,
         "handed_on" not in options.without,
+        replays=replays,
+        replayed=options.replayed,
     )
-    names: dict[str, object] = {}
-    if kernel is not None:
-        text, slots = cuda_forward.run(found, name + "__forward", names)
-        if "cuda_gather" not in options.without:
-            found = replace(found, neighbours=neighbours(fn, where, active, kernel))
-        back, gather, given = cuda_pullback.run(found, name, names, slots)
-        return PairText(found, text, back, "", names, callees, slots, given, gather)
-    forward = augment.run(found, name + "__forward", names).text()
-    reverse_ = pullback.run(found, name + "__pullback", names).text()
-    zeros = "" if options.inner else zero.run(found, name + "__zero", names).text()
-    return PairText(found, forward, reverse_, zeros, names, callees)
+
+
+def _those_of(
+    replayed: Mapping[ir.Var, Reason], fn: ir.Function, active: Activity, ids: Identity
+) -> tuple[Replay, ...]:
+    """What is to be known of replayed loops, in fn as it is now."""
+    if not replayed:
+        return ()
+    can = replayable(fn, active.memory.scopes, active, ids, fastmath=False, vector=False)
+    return tuple(
+        replace(each, because=replayed[each.loop.counter])
+        for each in can
+        if each.loop.counter in replayed
+    )
 
 
 def _activity(fn: ir.Function, wanted: frozenset[ir.Var], options: Options) -> Any:

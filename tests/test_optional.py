@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numba
@@ -25,10 +26,22 @@ def rows(m):
     return total
 
 
+def forces(x, v, steps):
+    """Forces between all pairs, step after step."""
+    for _ in range(steps):
+        for i in range(x.shape[0]):
+            for j in range(x.shape[0]):
+                v[i] += 0.1 * math.exp(-abs(x[i] - x[j]))
+        for i in range(x.shape[0]):
+            x[i] += 0.1 * v[i]
+    return x[0] * x[1]
+
+
 PROGRAMS: dict[str, tuple[Any, Any, tuple[int, ...]]] = {
     name: (KERNELS[name].fn, KERNELS[name].small, KERNELS[name].wrt)
     for name in ["burgers", "cholesky", "gauss_seidel", "gmm", "lorenz96", "nbody"]
 }
+PROGRAMS["forces"] = (forces, lambda: (np.arange(1.0, 5.0), np.arange(4.0), 3), (0, 1))
 PROGRAMS["rows"] = (rows, lambda: (np.arange(1.0, 7.0).reshape(2, 3),), (0,))
 
 

@@ -1,4 +1,4 @@
-"""Why a value is taped or computed again, an array copied or kept, a loop reversed in its order.
+"""Why a value is taped or computed again, an array copied or kept, a loop reversed in its order or replayed.
 
 The analyses note a reason with what they decide; `show` words it (explain/).  The texts are completed with
 what the reason is about: {array} or {function}; {value}, {operands} of `about`; {line}, {what} of `by`.
@@ -67,7 +67,11 @@ class Why(Enum):
     STEP = "its step is not 1"
     ONWARD = "{value} goes from one iteration to the next"
     UNDO_ORDER = "stores to {array} are taken back, the last one first"
-    # either
+    # or its iterations are run again
+    REPLAYED = "an iteration would tape a higher power of the sizes than it starts from"
+    ALWAYS = "SPLITAD_ALWAYS"
+    STATE = "the loop is replayed, and line {line} writes {array}"
+    # any of these
     LEFT_OUT = "SPLITAD_WITHOUT"
 
 

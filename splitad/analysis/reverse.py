@@ -10,6 +10,8 @@ from numba import types
 from splitad.analysis.activity import Activity, is_differentiable
 from splitad.analysis.identity import Identity
 from splitad.analysis.memory import is_array, tree_leaves
+from splitad.analysis.reasons import Reason, Why
+from splitad.analysis.scopes import Scope
 from splitad.ir import nodes as ir
 from splitad.ir.recursive import RecursiveFunction
 from splitad.ir.threads import ArrayOp
@@ -67,24 +69,46 @@ def written_by(call: ir.ArrayCall) -> tuple[ir.Var, ...]:
 
 
 @dataclass(frozen=True, eq=False)
+class Replay:
+    """A loop of which the reverse pass runs the iterations again (analysis/replay.py).
+
+    scalars, state, read: what an iteration reads of what is defined outside of it: scalars, the counter and
+    those that the loop carries among them; arrays that it writes; arrays that it only reads.
+    loose: whether it may come out otherwise in the last bits.  because: why it is replayed."""
+
+    loop: ir.For
+    body: Scope
+    scalars: tuple[ir.Var, ...]
+    state: tuple[ir.Var, ...]
+    read: tuple[ir.Var, ...]
+    loose: bool = False
+    because: Reason = Reason(Why.REPLAYED)
+
+
+@dataclass(frozen=True, eq=False)
 class Reverse:
     """values: scalars that the reverse pass reads, in order of first need.
-    contents: the arrays whose elements an ArrayCall's adjoint reads, with the call.
+    contents: the arrays whose elements an ArrayCall's adjoint reads, or the replay of a loop, with the
+    statement.
     shadowed: the arrays whose shadows it touches."""
 
     values: tuple[ir.Var, ...]
-    contents: tuple[tuple[ir.ArrayCall, ir.Var], ...]
+    contents: tuple[tuple[ir.ArrayCall | ir.For, ir.Var], ...]
     shadowed: frozenset[ir.Var]
 
 
 def reverse(
-    fn: ir.Function, active: Activity, identity: Identity, lists: tuple[ir.ListArg, ...] = ()
+    fn: ir.Function,
+    active: Activity,
+    identity: Identity,
+    lists: tuple[ir.ListArg, ...] = (),
+    replays: tuple[Replay, ...] = (),
 ) -> Reverse:
     """What the reverse pass of fn, which has its identities, will do.
 
-    lists: those that have a shadow of the caller's."""
+    lists: those that have a shadow of the caller's.  replays: the loops of which it runs iterations again."""
     values: dict[ir.Var, None] = {}
-    contents: list[tuple[ir.ArrayCall, ir.Var]] = []
+    contents: list[tuple[ir.ArrayCall | ir.For, ir.Var]] = []
     shadowed: dict[ir.Var, None] = {}
     views: dict[ir.Var, ir.View] = {}
     allocs: dict[ir.Var, ir.Alloc] = {}
@@ -116,9 +140,18 @@ def reverse(
             views[stmt.out] = stmt
         elif isinstance(stmt, ir.Alloc):
             allocs[stmt.out] = stmt
+    again = {id(replay.loop): replay for replay in replays}
+    inside = {id(stmt) for replay in replays for stmt in walk(replay.loop.body)}
     for stmt in walk(fn.body):
-        if not has_reverse(stmt, active):
+        if not has_reverse(stmt, active) or id(stmt) in inside:
             continue
+        if id(stmt) in again:
+            for value in again[id(stmt)].scalars:
+                need(value)
+            for array in again[id(stmt)].read:
+                contents.append((stmt, array))  # type: ignore[arg-type]
+            for array in (*again[id(stmt)].read, *again[id(stmt)].state):
+                shadow(array)
         if isinstance(stmt, ir.Prim):
             for term in terms(stmt, active):
                 for operand in term.operands.values():

@@ -86,6 +86,7 @@ class _Finder:
     keeps: bool  # whether arrays can be kept by reference
     kernel: Kernel | None
     without: tuple[str, ...]
+    private: bool
 
     def copy_for_load(self, load: ir.Load, scope: Scope) -> Copy | Reason:
         """The copy that lets a load in `scope` be repeated; or why it should be taped instead."""
@@ -115,7 +116,7 @@ class _Finder:
                 return Reason(Why.LARGER)  # than the loaded values
         return self._copy(array, owner)
 
-    def copy_for_call(self, array: ir.Var, call: ir.ArrayCall, scope: Scope) -> Copy:
+    def copy_for_call(self, array: ir.Var, call: ir.ArrayCall | ir.For, scope: Scope) -> Copy:
         """The copy of what `call` read from array."""
         loop = self._read_only_around(array, scope)
         return self._copy(array, call if isinstance(loop, Reason) else loop[0])
@@ -172,8 +173,8 @@ class _Finder:
         roots = self.memory.base_roots(array)
         if array in self.stable and after is None:
             return True, Reason(Why.PROMISED)
-        arguments = any(root[0] == "arg" for root in roots)
-        callers = arguments or bool(roots & self.memory.escaping)
+        arguments = any(root[0] == "arg" for root in roots) and not self.private
+        callers = not self.private and (arguments or bool(roots & self.memory.escaping))
         if after is None and arguments:
             return False, Reason(Why.ARGUMENTS)
         if after is None:
@@ -210,11 +211,15 @@ def save_plan(
     keeps: bool = True,
     kernel: Kernel | None = None,
     without: tuple[str, ...] = (),
+    private: bool = False,
+    exactly: frozenset[ir.Var] = frozenset(),
 ) -> Plan:
     """stable: argument arrays that the caller promises to leave as they are (and f does not write).
     undo: arrays with an undo log.  old: the values that their stores overwrite.
-    without: of snapshots, references and recomputation, what is not to be used."""
-    finder = _Finder(fn, where, memory, stable, undo, keeps, kernel, without)
+    without: of snapshots, references and recomputation, what is not to be used.
+    private: whether nobody but fn writes its arguments before its pullback is called.
+    exactly: values that must have the same bits again."""
+    finder = _Finder(fn, where, memory, stable, undo, keeps, kernel, without, private)
     free = kernel.free if kernel is not None else frozenset()
     reload: dict[ir.Var, Copy] = {}
     why: dict[ir.Var, Reason] = {}
@@ -243,11 +248,13 @@ def save_plan(
                 return Reason(Why.DEAR)
             if rule.kind == "zero" and not all(map(exact, stmt.args)):
                 return Reason(Why.INEXACT)
+            if var in exactly and is_differentiable(var.type):
+                return Reason(Why.INEXACT)
             why[var] = Reason(Why.INTEGER if index else Why.CHEAP)
             return stmt.args
         if isinstance(stmt, ir.Cast):
             whole = not isinstance(types.unliteral(var.type), (types.Float, types.Complex))
-            if whole and not exact(stmt.arg):
+            if (whole or var in exactly) and not exact(stmt.arg):
                 return Reason(Why.INEXACT)
             why[var] = Reason(Why.CHEAP)
             return (stmt.arg,)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
 from splitad.analysis.adjoint_loops import LoopPlan
 from splitad.analysis.reasons import Reason, Why
@@ -29,7 +29,7 @@ class Choice:
     line, text, function: the source line, and the function that it is in.
     value: what it is about, as the user calls it: a value, "contents of x", "loop over i".
     choice: "free", "computed again", "loaded again from ...", "taped", "copied ...", "kept by reference",
-    "in forward order", "last iteration first", ...
+    "in forward order", "last iteration first", "replayed, last iteration first", ...
     bytes, often: what it takes on the tape, 8 "per iteration of i, j"; 0 where it takes nothing.
     depth: how many loops, and axes of an array that is copied, that is to be multiplied by.
     """
@@ -45,12 +45,27 @@ class Choice:
     function: str = ""
 
 
-def choices(facts: Facts) -> tuple[Choice, ...]:
-    """All choices, by function and line; the function itself first."""
+def choices(facts: Facts, bodies: Iterable[Facts] = ()) -> tuple[Choice, ...]:
+    """All choices, by function and line; the function itself first.  bodies: of its replayed loops."""
     words = Words(facts)
     found = [*_values(facts, words), *_contents(facts, words), *_loops(facts, words)]
+    for body in bodies:
+        found += _of_replay(body)
     own = facts.fn.loc.function
     return tuple(sorted(found, key=lambda c: (c.function != own, c.function, c.line)))
+
+
+def _of_replay(body: Facts) -> Iterator[Choice]:
+    """What is chosen in the body of a replayed loop: its small tape is there once, whatever is on it."""
+    words = Words(body)
+    for choice in (*_values(body, words), *_contents(body, words), *_loops(body, words)):
+        if choice.line == body.fn.loc.line and choice.function == body.fn.loc.function:
+            continue  # what it is given
+        plural = "s" * (choice.bytes != 1)
+        size = f", {choice.bytes} byte{plural} {choice.often}" if choice.bytes else ""
+        yield replace(
+            choice, choice=f"{choice.choice}{size}, when replayed", bytes=0, often="", depth=0
+        )
 
 
 def _at(
@@ -153,6 +168,19 @@ def _contents(facts: Facts, words: Words) -> Iterator[Choice]:
                 f"{often}element of {name}",
                 scope.depth + copy.array.type.ndim,
             )
+    for replay in facts.replays:
+        for array in replay.state:
+            write = next(facts.active.memory.writes_to(array, replay.body))
+            name = words.array(array)
+            yield _at(
+                replay.loop.loc,
+                f"contents of {name}",
+                "copied before each iteration",
+                words.reason(Reason(Why.STATE, write.stmt), array),
+                numpy_dtype(array.type.dtype).itemsize,
+                f"{words.often(replay.body)} and element of {name}",
+                replay.body.depth + array.type.ndim,
+            )
     for call, array in facts.needs.contents:
         copy = facts.plan.source[(id(call), array)]
         yield _at(
@@ -171,10 +199,15 @@ def _loops(facts: Facts, words: Words) -> Iterator[Choice]:
     r = Reversal.of(facts, Writer({}))
     for scope in facts.where.all:
         loop = scope.owner
+        replay = facts.replay(loop)
+        if replay is None and facts.is_replayed(scope):
+            continue
         if isinstance(loop, (ir.For, ir.While)) and has_reverse(loop, facts.active):
             name = words.loop(loop)
             name = name if name.startswith("the ") else f"loop over {name}"
-            if isinstance(loop, ir.For):
+            if replay is not None:
+                yield _at(loop.loc, name, f"replayed, {_LAST_FIRST}", words.reason(replay.because))
+            elif isinstance(loop, ir.For):
                 yield from _for(r, loop, name, words)
             else:
                 yield _at(loop.loc, name, _LAST_FIRST, words.reason(Reason(Why.WHILE)))

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from splitad.analysis.activity import Activity
-from splitad.analysis.reverse import has_reverse
+from splitad.analysis.reverse import Replay, has_reverse
 from splitad.analysis.save_plan import Plan, size_of
 from splitad.analysis.scopes import Scope, Scopes
 from splitad.ir import nodes as ir
@@ -74,9 +74,12 @@ def layout(
     noted: tuple[ir.Var, ...],
     lists: int = 0,
     entered: tuple[ir.Var, ...] = (),
+    replays: tuple[Replay, ...] = (),
 ) -> Layout:
     """noted: arrays whose address, shape and strides are kept for the checks of shadows.
-    lists: how many list arguments there are.  entered: those of the noted with a note of the entry too."""
+    lists: how many list arguments there are.  entered: those of the noted with a note of the entry too.
+    replays: loops of whose iterations only the start is on the tape."""
+    again = {each.body: bool(each.state) for each in replays}
     values: dict[Scope, list[ir.Var]] = {s: [] for s in where.all if s.record is s}
     for scope, taped in plan.taped.items():
         values[scope.record].extend(taped)
@@ -91,9 +94,10 @@ def layout(
             offset += size
         if not isinstance(scope.owner, ir.For):
             offset = -(-offset // WORD) * WORD
-        records[scope] = Record(
-            tuple(columns), offset, _pushes(scope.block, where, plan, active, records)
-        )
+        pushes = again.get(scope)
+        if pushes is None:
+            pushes = _pushes(scope.block, where, plan, active, records)
+        records[scope] = Record(tuple(columns), offset, pushes)
     end = records[where.root].size
     notes: dict[ir.Var, int] = {}
     entry: dict[ir.Var, int] = {}

@@ -2,9 +2,9 @@
 
     base = reserve(tape, cur, nbytes)     there are nbytes behind offset cur; the address of the block
 
-The block may have moved, so `base` replaces the old one.  TapeLimitError where max_tape_bytes forbids it;
-`reserve(tape, cur, nbytes, x, y)` then gives back the references that the function has in its variables x
-and y, since Numba would not.
+The block may have moved, so `base` replaces the old one.  TapeLimitError where max_tape_bytes forbids it,
+MemoryError where there is no memory; the block is then given back.  `reserve(tape, cur, nbytes, x, y)` gives
+back the references that the function has in its variables x and y, too, at a TapeLimitError: Numba would not.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ def reserve_for(message: str, held: int = 0) -> Any:
             with builder.if_then(builder.icmp_signed(">", total, capacity), likely=False):
                 got = call_pool(builder, "splitad_tape_grow", _i32, [address, cur, total])
                 with builder.if_then(builder.icmp_signed("<=", got, _i32(0)), likely=False):
+                    call_pool(builder, "splitad_tape_release", ir.VoidType(), [address])
                     with cgutils.if_unlikely(builder, builder.icmp_signed("<", got, _i32(0))):
                         text = ("no memory for the tape",)
                         context.call_conv.return_user_exc(builder, MemoryError, text)
-                    call_pool(builder, "splitad_tape_release", ir.VoidType(), [address])
                     for kind, value in zip(given, args[3:], strict=True):
                         context.nrt.decref(builder, kind, value)
                     context.call_conv.return_user_exc(builder, TapeLimitError, (message,))

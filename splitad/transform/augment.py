@@ -6,7 +6,8 @@
                                            t = math.sin(x[i]); tape_t[i] = t
                                            s = s + t * t
 
-`cur` is where the tape ends, `base` the address of its block.
+`cur` is where the tape ends, `base` the address of its block.  Of a loop that is replayed, only what each
+iteration starts from goes to the tape (transform/replay.py).
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class Augment:
         self.where, self.plan, self.layout = facts.where, facts.plan, facts.layout
         # how a taped value is stored, for each record that is open: variable -> target text
         self.slot: dict[Scope, Callable[[Column], str]] = {}
-        self.checked = False  # whether the arguments were
+        self.checked = facts.replayed  # whether the arguments were
         self.held = Held(facts.fn, facts.where) if facts.limited else None
         self.now: tuple[ir.Stmt, Scope] | None = None  # the statement that is being written
         self.draws_ids = any(
@@ -108,7 +109,8 @@ class Augment:
         lists.write_notes(self.facts, w)
         w.line("store_at(tape, 2, cur)")
         refs = [identifier(c.array.name) for c in self.plan.copies if c.by_reference]
-        result = result_text(w, fn.result)
+        # (of what is replayed, the results are known)
+        result = "()" if self.facts.replayed else result_text(w, fn.result)
         # the arguments' arrays are kept too, so that a shadow in their memory can be told from a shadow
         # in memory that was theirs
         held = [operand(w, leaf.exit) for leaf in fn.leaves if leaf.var in self.layout.notes]
@@ -120,6 +122,7 @@ class Augment:
         """Of the type of what is returned; never run."""
         kept = [c.array.type for c in self.plan.copies if c.by_reference]
         result = result_text(self.w, _undefined(self.facts.fn, self.facts.fn.result))
+        result = "()" if self.facts.replayed else result
         return f"return {result}, (({''.join(zero(self.w, t) + ', ' for t in kept)}), ())"
 
     def inner_function(self) -> None:
@@ -249,6 +252,11 @@ class Augment:
             text.write_counter(w)
             for var in loop.params:
                 self.save(var, body)
+            replay = self.facts.replay(loop)
+            if replay is not None:  # what the iteration changes
+                self.now = loop.body.stmts[0], body
+                for array in replay.state:
+                    self.put(array)
             self.block(body)
             assign(self.w, loop.params, loop.body.yields)
         assign(self.w, loop.outs, loop.params)
@@ -260,7 +268,7 @@ class Augment:
     def while_loop(self, loop: ir.While, scope: Scope) -> None:
         w, body = self.w, self.where.at(loop.body)
         record = self.layout.record[body]
-        recorded = has_reverse(loop, self.facts.active)
+        recorded = has_reverse(loop, self.facts.active) and not self.facts.is_replayed(body)
         trip = "trip_" + identifier(loop.params[0].name)
         rec = "rec_" + identifier(loop.params[0].name)
         assign(self.w, loop.params, loop.inits)
@@ -331,10 +339,13 @@ class Augment:
         self.slot[body] = lambda c: f"tape_{identifier(c.var.name)}[{text.index}]"
 
     def keep(self, copy: Copy) -> None:
+        """Copy an array's contents to the tape, if they are."""
+        if not copy.by_reference:
+            self.put(copy.array)
+
+    def put(self, array: ir.Var) -> None:
         """Copy an array's contents to the tape."""
-        if copy.by_reference:
-            return
-        w, name = self.w, identifier(copy.array.name)
+        w, name = self.w, identifier(array.name)
         w.use("snapshot_nbytes", snapshot_nbytes)
         w.use("put_array", put_array)
         w.line(f"need = snapshot_nbytes({name})")

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from splitad.analysis.activity import Activity
 from splitad.analysis.identity import Identity
 from splitad.analysis.neighbours import Neighbour
-from splitad.analysis.reverse import Reverse
+from splitad.analysis.reverse import Replay, Reverse
 from splitad.analysis.save_plan import Plan
-from splitad.analysis.scopes import Scopes
+from splitad.analysis.scopes import Scope, Scopes
 from splitad.analysis.threads import Kernel
 from splitad.ir import nodes as ir
 from splitad.ir.recursive import RecursiveFunction
@@ -53,6 +53,16 @@ class Facts:
     apart: bool = True  # whether LLVM is told what does not overlap (transform/memories.py)
     handed_on: bool = True  # whether analysis/handed_on.py has its way
     neighbours: tuple[Neighbour, ...] = ()  # of a CUDA kernel
+    replays: tuple[Replay, ...] = ()  # the loops of which the pullback runs the iterations again
+    replayed: bool = False  # whether this is the body of one: its arguments are the pullback's own
+
+    def replay(self, loop: ir.Stmt | None) -> Replay | None:
+        """Of a loop that is replayed."""
+        return next((each for each in self.replays if each.loop is loop), None)
+
+    def is_replayed(self, scope: Scope) -> bool:
+        """Whether it is in the body of a loop that is replayed."""
+        return any(scope.inside(each.body) for each in self.replays)
 
 
 def activity_of(facts: Facts, leaf: ir.Leaf) -> str:

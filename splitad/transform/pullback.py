@@ -64,6 +64,7 @@ def _body(r: Reversal) -> None:
     top = w.mark()
     if not r.facts.inner:
         r.tape.references()
+    if not r.facts.inner and not r.facts.replayed:
         write_shadow_checks(r.facts, w, r.shadows.path)
         lists.write_shadow_checks(r.facts, w)
     r.tape.pop(None)

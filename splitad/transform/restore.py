@@ -84,16 +84,19 @@ class Restored:
 
     def pop(self, stmt: ir.Stmt | None) -> None:
         """Find the arrays that were copied behind a statement, at the end of the tape."""
-        w = self.w
         for copy in reversed(self.plan.behind(stmt)):
             if not copy.by_reference:
-                name, type = copy_name(copy), copy.array.type
-                w.use("last_array", last_array)
-                w.use("snapshot_nbytes", snapshot_nbytes)
-                w.line(f"{name} = last_array(base, cur, {dtype_name(w, type.dtype)}, {type.ndim})")
-                w.line(f"cur -= snapshot_nbytes({name})")
+                self.last(copy.array, copy_name(copy))
 
-    def contents(self, call: ir.ArrayCall, array: ir.Var) -> str:
+    def last(self, array: ir.Var, name: str) -> None:
+        """Name the copy of an array that is at the end of the tape."""
+        w, type = self.w, array.type
+        w.use("last_array", last_array)
+        w.use("snapshot_nbytes", snapshot_nbytes)
+        w.line(f"{name} = last_array(base, cur, {dtype_name(w, type.dtype)}, {type.ndim})")
+        w.line(f"cur -= snapshot_nbytes({name})")
+
+    def contents(self, call: ir.ArrayCall | ir.For, array: ir.Var) -> str:
         """What an array held when the call read it."""
         return copy_name(self.plan.source[(id(call), array)])
 

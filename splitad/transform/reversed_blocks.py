@@ -36,6 +36,7 @@ from splitad.codegen.writer import identifier
 from splitad.ir import nodes as ir
 from splitad.ir.walk import walk
 from splitad.rules.ops import at_most, guarded_mul_branch
+from splitad.transform import replay
 from splitad.transform.additions import CHUNK, MARGIN, Additions
 from splitad.transform.adjoints import adjoint
 from splitad.transform.cotangents import ONE, Carried
@@ -81,7 +82,10 @@ def adjoints(
             r.shadows.drop(stmt)
         if not reverses:
             continue
-        if isinstance(stmt, ir.For):
+        replayed = r.facts.replay(stmt)
+        if replayed is not None:
+            replay.reverse(r, replayed, scope)
+        elif isinstance(stmt, ir.For):
             _for(r, stmt, scope)
         elif isinstance(stmt, ir.While):
             _while(r, stmt, scope)

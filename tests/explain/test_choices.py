@@ -472,3 +472,41 @@ def test_a_function_without_a_source_line() -> None:
     del linecache.cache[name]
     (e,) = choices(facts)
     assert (e.line, e.text, e.value, e.choice) == (2, "", "e", "taped")
+
+
+# ---- replays -------------------------------------------------------------------------------------------
+
+
+def pairs(x, v, steps):
+    for _t in range(steps):
+        for i in range(x.size):
+            for j in range(x.size):
+                e = math.exp(x[i] - x[j])
+                v[i] += e
+        for i in range(x.size):
+            x[i] += v[i]
+
+
+def test_a_replayed_loop() -> None:
+    text = pair_text(pairs, ramp(), ramp(), 2)
+    found = choices(text.facts, [body.facts for body in text.replays.values()])
+    loop = find(found, "loop over _t")
+    assert loop.choice == "replayed, last iteration first"
+    assert loop.reason == "an iteration would tape a higher power of the sizes than it starts from"
+    x = find(found, "contents of x", "for _t")
+    assert (x.choice, x.often) == (
+        "copied before each iteration",
+        "per iteration of _t and element of x",
+    )
+    assert (x.bytes, x.depth) == (8, 2)
+    line = pairs.__code__.co_firstlineno + 7
+    assert x.reason == f"the loop is replayed, and line {line} writes x"
+    e = find(found, "e")  # on the small tape
+    assert e.choice == "taped, 8 bytes per iteration of i, j, when replayed" and e.bytes == 0
+    assert find(found, "loop over j").choice.endswith("when replayed")
+    assert max(c.depth for c in found if c.bytes) == 2
+
+
+def test_a_loop_that_has_to_be_replayed(monkeypatch) -> None:
+    monkeypatch.setenv("SPLITAD_ALWAYS", "replay")
+    assert find(chosen(carried, ramp()), "loop over i").reason == "SPLITAD_ALWAYS"

@@ -30,6 +30,7 @@ from splitad.tape.ops import (
     tape_trim,
     without_owner,
 )
+from splitad.tape.reserve import reserve_for
 from tests.leaks import no_leak
 
 LIMIT = 1 << 40
@@ -271,6 +272,23 @@ def test_no_memory() -> None:
     with pytest.raises(MemoryError, match="no memory for the tape"):
         grow(tape, 1 << 61)
     assert tape[1] >= 100
+
+
+def test_no_memory_where_it_is_reserved() -> None:
+    """A handle that a pullback makes for itself is lost then, its block is not."""
+    reserve = reserve_for("over the limit")
+
+    @njit
+    def run(tape, nbytes):
+        return reserve(tape, 0, nbytes)
+
+    before = ops.live_bytes()
+    tape = tape_new(100, 1 << 62)
+    with pytest.raises(MemoryError, match="no memory for the tape"):
+        run(tape, 1 << 61)
+    assert ops.live_bytes() == before
+    assert run(tape, 200) != 0
+    del tape
 
 
 def test_release_and_use_again() -> None:
