@@ -334,9 +334,11 @@ assert out.tolist() == exact, np.sum(out != np.array(exact))
 """
 
 
-def test_fastmath_of_a_pullback_stays_with_it() -> None:
+def test_fastmath_of_a_pullback_stays_with_it(tmp_path) -> None:
     """In a process of its own: what Numba shares is made by who needs it first."""
+    program = tmp_path / "products.py"
+    program.write_text(ANOTHER_PRODUCT, encoding="utf-8")
     environment = {**os.environ, "SPLITAD_CACHE": "0"}
-    run = [sys.executable, "-c", ANOTHER_PRODUCT]
+    run = [sys.executable, str(program)]
     done = subprocess.run(run, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
