@@ -27,7 +27,7 @@ from splitad.analysis.memory import Memory
 from splitad.analysis.reasons import Reason, Why
 from splitad.analysis.reverse import has_reverse
 from splitad.ir import nodes as ir
-from splitad.ir.walk import blocks, operands, walk
+from splitad.ir.walk import blocks, operands, outs, walk
 
 SIMPLE = (ir.Prim, ir.Cast, ir.Dim, ir.Load, ir.Store)
 
@@ -146,9 +146,8 @@ def loop_plan(
     reversed_ = [s for s in loop.body.stmts if has_reverse(s, active)]
     adds = [s for s in reversed_ if isinstance(s, ir.Load) and id(s) not in accumulated]
     reads = [s for s in reversed_ if isinstance(s, ir.Store)]
-    inside = {out for s in loop.body.stmts if (out := getattr(s, "out", None)) is not None}
-    inside |= {out for s in loop.body.stmts if isinstance(s, ir.If) for out in s.outs}
-    inside |= {loop.counter, *loop.params}
+    definition = {out: s for s in loop.body.stmts for out in outs(s)}
+    inside = {*definition, loop.counter, *loop.params}
     for add in adds:
         if add.array in inside:
             return LoopPlan(because=Reason(Why.CHOSEN, add))
@@ -156,10 +155,6 @@ def loop_plan(
             return LoopPlan(because=Reason(Why.READ_AND_STORED, add))
     gathered = {id(s): k for k, s in enumerate(s for s in adds if not inside & set(s.index))}
     rest = [s for s in adds if id(s) not in gathered]
-    definition = {out: s for s in loop.body.stmts if (out := getattr(s, "out", None)) is not None}
-    for s in loop.body.stmts:
-        if isinstance(s, ir.If):
-            definition.update(dict.fromkeys(s.outs, s))
     deferred: dict[int, tuple[ir.Stmt, ...]] = {}
     shifts: dict[int, Shift] = {}
     if _unit(loop) and all(_affine(s, loop, definition) for s in rest):

@@ -16,6 +16,7 @@ from splitad.analysis.adjoint_loops import SIMPLE, Offset, offset
 from splitad.analysis.memory import Memory
 from splitad.analysis.reverse import has_reverse
 from splitad.ir import nodes as ir
+from splitad.ir.walk import outs
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +46,8 @@ def handed_on(
         return None
     stores = [s for s in reversed_ if isinstance(s, ir.Store)]
     loads = [s for s in reversed_ if isinstance(s, ir.Load)]
-    definition = {out: s for s in loop.body.stmts if (out := getattr(s, "out", None)) is not None}
+    # those of branches and loops too: what these choose is another one in each iteration
+    definition = {out: s for s in loop.body.stmts for out in outs(s)}
 
     def along(access: ir.Load | ir.Store) -> tuple[int, Offset] | None:
         """The axis along which the counter moves it, and how far beyond the counter it is."""
