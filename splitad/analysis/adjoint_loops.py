@@ -19,7 +19,7 @@ The last three need that no adjoint in the loop reads a shadow that another one 
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 
 from splitad.analysis.activity import Activity
@@ -136,8 +136,10 @@ def loop_plan(
     active: Activity,
     accumulated: frozenset[int],
     uses: dict[ir.Var, int],
+    known: Container[ir.Var],
 ) -> LoopPlan:
-    """accumulated: loads and stores (by identity) of the accumulations."""
+    """accumulated: loads and stores (by identity) of the accumulations.  known: what the reverse has of the
+    values that the function computes; an index may be on the tape where what it was computed from is not."""
     for stmt in loop.body.stmts:
         # a branch without an adjoint (a check that may raise) is not there in the reversed loop
         silent = isinstance(stmt, ir.If) and not has_reverse(stmt, active)
@@ -162,7 +164,11 @@ def loop_plan(
             others = [o for o in rest if o is not s and memory.may_alias(o.array, s.array)]
             if any(o.index != s.index or o.array != s.array for o in others):
                 sums = (offset(entry, loop, definition) for entry in s.index if entry in definition)
-                deferred[id(s)] = tuple(stmt for total in sums if total for stmt in total.made_by)
+                made_by = tuple(stmt for total in sums if total for stmt in total.made_by)
+                inputs = {v for stmt in made_by for v in operands(stmt) if isinstance(v, ir.Var)}
+                if not all(v in known for v in inputs - inside):
+                    continue
+                deferred[id(s)] = made_by
                 shift = _shift(s, loop, definition)
                 if shift is not None:
                     shifts[id(s)] = shift
