@@ -121,7 +121,15 @@ def a_chosen_array(x, y, a):
 
 
 HANDS_ON = [filtered, two_taps, from_a_number_on]
-DOES_NOT = [read_again, stored_twice, a_step_of_two, the_other_way, round_the_end, a_chosen_row, a_chosen_array]
+DOES_NOT = [
+    read_again,
+    stored_twice,
+    a_step_of_two,
+    the_other_way,
+    round_the_end,
+    a_chosen_row,
+    a_chosen_array,
+]
 MAY = [through_a_view, summed_up, a_copy_too]
 
 
