@@ -37,12 +37,21 @@ def forces(x, v, steps):
     return x[0] * x[1]
 
 
+def neighbours(x, k):
+    """Indices that are computed from the counter, and the same element by several of them."""
+    total = 0.0
+    for i in range(2, x.shape[0] - 2):
+        total += x[i - k] * x[i + k] * x[i - k + 1]
+    return total
+
+
 PROGRAMS: dict[str, tuple[Any, Any, tuple[int, ...]]] = {
     name: (KERNELS[name].fn, KERNELS[name].small, KERNELS[name].wrt)
     for name in ["burgers", "cholesky", "gauss_seidel", "gmm", "lorenz96", "nbody"]
 }
 PROGRAMS["forces"] = (forces, lambda: (np.arange(1.0, 5.0), np.arange(4.0), 3), (0, 1))
 PROGRAMS["rows"] = (rows, lambda: (np.arange(1.0, 7.0).reshape(2, 3),), (0,))
+PROGRAMS["neighbours"] = (neighbours, lambda: (np.arange(1.0, 9.0), 2), (0,))
 
 
 def _run(name: str) -> tuple[list[np.ndarray], str]:

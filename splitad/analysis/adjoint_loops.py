@@ -19,7 +19,7 @@ The last three need that no adjoint in the loop reads a shadow that another one 
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 
 from splitad.analysis.activity import Activity
@@ -28,7 +28,7 @@ from splitad.analysis.offsets import offset
 from splitad.analysis.reasons import Reason, Why
 from splitad.analysis.reverse import has_reverse
 from splitad.ir import nodes as ir
-from splitad.ir.walk import blocks, operands, walk
+from splitad.ir.walk import blocks, operands, outs, walk
 
 SIMPLE = (ir.Prim, ir.Cast, ir.Dim, ir.Load, ir.Store)
 
@@ -137,8 +137,10 @@ def loop_plan(
     active: Activity,
     accumulated: frozenset[int],
     uses: dict[ir.Var, int],
+    known: Container[ir.Var],
 ) -> LoopPlan:
-    """accumulated: loads and stores (by identity) of the accumulations."""
+    """accumulated: loads and stores (by identity) of the accumulations.  known: what the reverse has of the
+    values that the function computes; an index may be on the tape where what it was computed from is not."""
     for stmt in loop.body.stmts:
         # a branch without an adjoint (a check that may raise) is not there in the reversed loop
         silent = isinstance(stmt, ir.If) and not has_reverse(stmt, active)
@@ -147,9 +149,8 @@ def loop_plan(
     reversed_ = [s for s in loop.body.stmts if has_reverse(s, active)]
     adds = [s for s in reversed_ if isinstance(s, ir.Load) and id(s) not in accumulated]
     reads = [s for s in reversed_ if isinstance(s, ir.Store)]
-    inside = {out for s in loop.body.stmts if (out := getattr(s, "out", None)) is not None}
-    inside |= {out for s in loop.body.stmts if isinstance(s, ir.If) for out in s.outs}
-    inside |= {loop.counter, *loop.params}
+    definition = {out: s for s in loop.body.stmts for out in outs(s)}
+    inside = {*definition, loop.counter, *loop.params}
     for add in adds:
         if add.array in inside:
             return LoopPlan(because=Reason(Why.CHOSEN, add))
@@ -157,10 +158,6 @@ def loop_plan(
             return LoopPlan(because=Reason(Why.READ_AND_STORED, add))
     gathered = {id(s): k for k, s in enumerate(s for s in adds if not inside & set(s.index))}
     rest = [s for s in adds if id(s) not in gathered]
-    definition = {out: s for s in loop.body.stmts if (out := getattr(s, "out", None)) is not None}
-    for s in loop.body.stmts:
-        if isinstance(s, ir.If):
-            definition.update(dict.fromkeys(s.outs, s))
     deferred: dict[int, tuple[ir.Stmt, ...]] = {}
     shifts: dict[int, Shift] = {}
     if _unit(loop) and all(_affine(s, loop, definition) for s in rest):
@@ -168,7 +165,11 @@ def loop_plan(
             others = [o for o in rest if o is not s and memory.may_alias(o.array, s.array)]
             if any(o.index != s.index or o.array != s.array for o in others):
                 sums = (offset(entry, loop, definition) for entry in s.index if entry in definition)
-                deferred[id(s)] = tuple(stmt for total in sums if total for stmt in total.made_by)
+                made_by = tuple(stmt for total in sums if total for stmt in total.made_by)
+                inputs = {v for stmt in made_by for v in operands(stmt) if isinstance(v, ir.Var)}
+                if not all(v in known for v in inputs - inside):
+                    continue
+                deferred[id(s)] = made_by
                 shift = _shift(s, loop, definition)
                 if shift is not None:
                     shifts[id(s)] = shift

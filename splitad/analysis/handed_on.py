@@ -17,7 +17,7 @@ from splitad.analysis.memory import Memory
 from splitad.analysis.offsets import Offset, offset
 from splitad.analysis.reverse import has_reverse
 from splitad.ir import nodes as ir
-from splitad.ir import walk
+from splitad.ir.walk import outs
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,8 @@ def handed_on(
         return None
     stores = [s for s in reversed_ if isinstance(s, ir.Store)]
     loads = [s for s in reversed_ if isinstance(s, ir.Load)]
-    definition = {out: s for s in loop.body.stmts for out in walk.outs(s)}
+    # those of branches and loops too: what these choose is another one in each iteration
+    definition = {out: s for s in loop.body.stmts for out in outs(s)}
 
     def along(access: ir.Load | ir.Store) -> tuple[int, Offset] | None:
         """The axis along which the counter moves it, and how far beyond the counter it is."""

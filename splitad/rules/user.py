@@ -61,7 +61,7 @@ def rule(
     adds into, which is None where a is not active.  If fn has active scalar arguments, it returns a tuple
     with their contributions.  `forward` returns ``(result, *residuals)``, and is run instead of fn;
     `residual` names the residuals, for the pullback to ask for.  fn must not write its arguments, apart
-    from one at position `overwrites` that it sets completely.
+    from one at position `overwrites` that it sets completely, and what it returns must not be a view of one.
 
     **No derivative**: ``zero=True``.
 
@@ -139,6 +139,12 @@ def _rule(
     return registry.scalar(
         name, primals, params, samples=samples, cheap=cheap, helpers=helpers, check=check, **texts
     )
+
+
+def is_users(fn: Any) -> bool:
+    """Whether a function of arrays has a rule that was registered here."""
+    found = registry.array_rule(fn)
+    return found is not None and any(found is made for _, made in registered)
 
 
 def _params_of(name: str, fn: Fn) -> str:

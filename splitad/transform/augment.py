@@ -27,9 +27,9 @@ from splitad.codegen.writer import Writer, identifier
 from splitad.ir import nodes as ir
 from splitad.ir.recursive import RecursiveFunction, jitted, parts
 from splitad.ir.walk import walk
-from splitad.rules import registry
+from splitad.rules import registry, user
 from splitad.rules.spelling import unique_number
-from splitad.runtime.boundary import note_array
+from splitad.runtime.boundary import note_array, overlap
 from splitad.tape.arrays import put_array, snapshot_nbytes
 from splitad.tape.layout import Column
 from splitad.tape.ops import column, load_at, store_at, tape_release
@@ -40,6 +40,7 @@ from splitad.transform.facts import Facts, unit_loop
 from splitad.transform.identity import fresh_id
 from splitad.transform.loops import LoopText
 from splitad.transform.operands import assign, result_text, typed
+from splitad.transform.refusals import refuse_arguments
 
 _TAKES_APART = (ir.GetField, ir.TupleGet, ir.Dim, ir.Stride, ir.ListItems, ir.ListArrays)
 WHILE_CHUNK = 1024  # iterations of a `while` that are reserved at a time
@@ -218,9 +219,10 @@ class Augment:
         elif isinstance(stmt, ir.ArrayCall) and isinstance(stmt.fn, RecursiveFunction):
             self.recursive(stmt, scope)
         else:
+            written = self.with_forward(stmt) if isinstance(stmt, ir.ArrayCall) else stmt
+            statement(self.w, written, unchecked=True)
             if isinstance(stmt, ir.ArrayCall):
-                stmt = self.with_forward(stmt)
-            statement(self.w, stmt, unchecked=True)
+                self.check_results(stmt)
             outs = stmt.outs if isinstance(stmt, ir.ArrayCall) else (getattr(stmt, "out", None),)
             for out in outs:
                 if out is not None:
@@ -232,6 +234,23 @@ class Augment:
         if rule is None or rule.forward is None:
             return call
         return replace(call, fn=registry.jitted_forward(rule))
+
+    def check_results(self, call: ir.ArrayCall) -> None:
+        """Results lie in memory of their own, as all analyses take for granted: a user's function may be
+        otherwise."""
+        if not user.is_users(call.fn):
+            return
+        w, name = self.w, getattr(call.fn, "__name__", "a function")
+        for out in call.outs:
+            for arg in call.args:
+                if is_array(out) and isinstance(arg, ir.Var) and is_array(arg):
+                    w.use("overlap", overlap)
+                    refuse_arguments(
+                        w,
+                        f"overlap({identifier(out.name)}, {operand(w, arg)})",
+                        f"what {name}, which has a rule, returns overlaps an argument of it in memory: "
+                        "it must return a copy",
+                    )
 
     # ---- control flow -----------------------------------------------------------------------------
 

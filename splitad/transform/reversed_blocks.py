@@ -175,7 +175,9 @@ def order(r: Reversal, loop: ir.For) -> tuple[LoopPlan, Inner | None]:
     if not facts.adjoint_loops:
         plan = LoopPlan()
     else:
-        plan = loop_plan(loop, facts.active.memory, facts.active, r.accumulated, r.uses)
+        plan = loop_plan(
+            loop, facts.active.memory, facts.active, r.accumulated, r.uses, facts.plan.why
+        )
     if facts.kernel is not None:  # a thread's own loop does not vectorise
         by_itself = Reason(Why.THREAD)
         return replace(
@@ -193,7 +195,9 @@ def order(r: Reversal, loop: ir.For) -> tuple[LoopPlan, Inner | None]:
             accumulated = r.accumulated | {
                 id(s) for k, s in inner.loads.items() if k in r.accumulated
             }
-            of_inner = loop_plan(alone, facts.active.memory, facts.active, accumulated, r.uses)
+            of_inner = loop_plan(
+                alone, facts.active.memory, facts.active, accumulated, r.uses, facts.plan.why
+            )
             if of_inner.ascending and ring_ends.ends_apart(loop, facts.active, r.accumulated):
                 return of_inner, inner
     return plan, None

@@ -10,7 +10,7 @@ from numba import njit
 from numba.extending import overload
 
 from splitad import grad
-from splitad.errors import NoRuleError
+from splitad.errors import AliasingError, NoRuleError
 from splitad.ir.foreign import hashable
 from splitad.rules import registry
 from splitad.rules.registry import Adjoint, RuleError, jitted
@@ -260,3 +260,31 @@ def test_an_overloaded_function():
 
     rule(smooth, dx="x / out", samples=[(0.5,)])
     check_vjp(f, 0.5)
+
+
+@njit
+def rest(a):
+    return a[1:]
+
+
+def rest_pullback(d_out, d_a):
+    d_a[1:] += d_out
+
+
+@njit
+def in_the_same_memory(x):
+    b = rest(x)
+    total = 0.0
+    for i in range(b.shape[0]):
+        b[i] = b[i] * x[i]
+        total += b[i] * x[i + 1]
+    return total
+
+
+def test_a_result_that_is_a_view_is_refused():
+    rule(rest, pullback=rest_pullback)
+    with pytest.raises(
+        AliasingError, match="what rest, which has a rule, returns overlaps an argument"
+    ):
+        grad(in_the_same_memory)(np.arange(1.0, 5.0))
+    assert grad(in_the_same_memory)(np.ones(1)).tolist() == [0.0]  # it returns no element

@@ -113,8 +113,34 @@ def a_row_by_branch(x, y, a):
         rows[k, j] = a * rows[k, j - 1] * x[j]
 
 
+@njit
+def a_chosen_row(x, y, a):
+    """Which row is not the same in each iteration, although the choice has no derivative."""
+    rows = np.stack((y, y * x))
+    for i in range(2):
+        for j in range(1, x.shape[0]):
+            k = 1 if j % 3 == i else 0
+            rows[k, j] = a * rows[k, j - 1] * x[j]
+    return rows.sum()
+
+
+@njit
+def a_chosen_array(x, y, a):
+    for j in range(1, x.shape[0]):
+        one = y if j % 3 == 0 else x
+        one[j] = a * one[j - 1] * 1.5
+
+
 HANDS_ON = [filtered, two_taps, from_a_number_on]
-DOES_NOT = [read_again, stored_twice, a_step_of_two, the_other_way, round_the_end]
+DOES_NOT = [
+    read_again,
+    stored_twice,
+    a_step_of_two,
+    the_other_way,
+    round_the_end,
+    a_chosen_row,
+    a_chosen_array,
+]
 MAY = [through_a_view, summed_up, a_copy_too]
 
 
