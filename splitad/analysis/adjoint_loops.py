@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 
 from splitad.analysis.activity import Activity
 from splitad.analysis.memory import Memory
-from splitad.analysis.offsets import offset
+from splitad.analysis.offsets import offset, unit_loop
 from splitad.analysis.reasons import Reason, Why
 from splitad.analysis.reverse import has_reverse
 from splitad.ir import nodes as ir
@@ -160,7 +160,7 @@ def loop_plan(
     rest = [s for s in adds if id(s) not in gathered]
     deferred: dict[int, tuple[ir.Stmt, ...]] = {}
     shifts: dict[int, Shift] = {}
-    if _unit(loop) and all(_affine(s, loop, definition) for s in rest):
+    if unit_loop(loop) and all(_affine(s, loop, definition) for s in rest):
         for s in rest:
             others = [o for o in rest if o is not s and memory.may_alias(o.array, s.array)]
             if any(o.index != s.index or o.array != s.array for o in others):
@@ -194,7 +194,7 @@ def _hindered(
     memory: Memory,
 ) -> Reason | None:
     """Why the iterations cannot be reversed in forward order; None where they can."""
-    if not _unit(loop):
+    if not unit_loop(loop):
         return Reason(Why.STEP)
     for param in loop.params:
         if active(param) and not _summed(param, loop, definition, uses):
@@ -220,10 +220,6 @@ def _summed(
         and uses.get(param, 0) == 1
         and uses.get(total.out, 0) == 1
     )
-
-
-def _unit(loop: ir.For) -> bool:
-    return isinstance(loop.step, ir.Lit) and loop.step.value == 1
 
 
 def _affine(stmt: ir.Load | ir.Store, loop: ir.For, definition: dict[ir.Var, ir.Stmt]) -> bool:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from splitad.analysis.activity import Activity
 from splitad.analysis.adjoint_loops import SIMPLE
 from splitad.analysis.memory import Memory
-from splitad.analysis.offsets import Offset, offset
+from splitad.analysis.offsets import Offset, offset, unit_loop
 from splitad.analysis.reverse import has_reverse
 from splitad.ir import nodes as ir
 from splitad.ir.walk import outs
@@ -40,7 +40,7 @@ def handed_on(
 
     accumulated: loads and stores (by identity) of ``a[i] = a[i] + e``, whose elements are not taken.
     """
-    if not (isinstance(loop.step, ir.Lit) and loop.step.value == 1):
+    if not unit_loop(loop):
         return None
     reversed_ = [s for s in loop.body.stmts if has_reverse(s, active)]
     if not all(isinstance(s, SIMPLE) for s in reversed_):

@@ -14,6 +14,11 @@ from dataclasses import dataclass
 from splitad.ir import nodes as ir
 
 
+def unit_loop(loop: ir.For) -> bool:
+    """Whether the counter goes up by one from zero or another start: then it indexes columns itself."""
+    return isinstance(loop.step, ir.Lit) and loop.step.value == 1
+
+
 @dataclass(frozen=True)
 class Offset:
     """What an index is: ``counters * counter + constant``, plus something that the loop does not change if

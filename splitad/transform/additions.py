@@ -29,6 +29,7 @@ from splitad.codegen.writer import Writer
 from splitad.ir import nodes as ir
 from splitad.tape.ops import clear_rows, load_at, store_at
 from splitad.transform.handing_on import HandingOn
+from splitad.transform.operands import plus
 from splitad.transform.shadows import add_element, read_element
 
 CHUNK = 512  # iterations kept in a buffer at a time: some rows of it fit into the L1 cache
@@ -155,7 +156,7 @@ class Additions:
     def _gather(self, counter: str, loads: list[ir.Load]) -> None:
         """Add, to each element that any iteration of the piece adds to, what all of them have for it."""
         w, shifts = self.w, self._shifts(loads)
-        start, stop = _plus(f"lo_{counter}", min(shifts)), _plus(f"hi_{counter}", max(shifts))
+        start, stop = plus(f"lo_{counter}", min(shifts)), plus(f"hi_{counter}", max(shifts))
         with w.indented(f"for {counter} in range({start}, {stop}):"):
             w.line(f"at = {counter} - lo_{counter} + {MARGIN}")
             terms = []
@@ -185,13 +186,7 @@ class Additions:
 
 
 def _offset(row: int, by: int = 0) -> str:
-    return _plus("at", row * ROW + by)
-
-
-def _plus(name: str, number: int) -> str:
-    if number == 0:
-        return name
-    return f"{name} {'-' if number < 0 else '+'} {abs(number)}"
+    return plus("at", row * ROW + by)
 
 
 def _sum_name(load: ir.Load) -> str:

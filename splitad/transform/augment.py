@@ -19,6 +19,7 @@ from numba import types
 
 from splitad.analysis.held import Held
 from splitad.analysis.memory import is_array, tree_leaves
+from splitad.analysis.offsets import unit_loop
 from splitad.analysis.reverse import has_reverse
 from splitad.analysis.save_plan import Copy
 from splitad.analysis.scopes import Scope
@@ -36,7 +37,7 @@ from splitad.tape.ops import column, load_at, store_at, tape_release
 from splitad.tape.reserve import reserve_for
 from splitad.transform import lists, memories
 from splitad.transform.checks import write_argument_checks
-from splitad.transform.facts import Facts, unit_loop
+from splitad.transform.facts import Facts
 from splitad.transform.identity import fresh_id
 from splitad.transform.loops import LoopText
 from splitad.transform.operands import assign, result_text, typed

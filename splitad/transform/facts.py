@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from splitad.analysis.activity import Activity
 from splitad.analysis.identity import Identity
 from splitad.analysis.neighbours import Neighbour
+from splitad.analysis.offsets import unit_loop
 from splitad.analysis.reverse import Replay, Reverse
 from splitad.analysis.save_plan import Plan
 from splitad.analysis.scopes import Scope, Scopes
@@ -76,11 +77,6 @@ def shape_of(array: ir.Var, facts: Facts) -> tuple[ir.Operand, ...]:
     """The sizes of an array whose shadow the pullback makes."""
     made = facts.where.definition.get(array)
     return made.shape if isinstance(made, ir.Alloc) else facts.identity.dims[array]
-
-
-def unit_loop(loop: ir.For) -> bool:
-    """Whether the counter goes up by one from zero or another start: then it indexes columns itself."""
-    return isinstance(loop.step, ir.Lit) and loop.step.value == 1
 
 
 def zero_based(loop: ir.For) -> bool:

@@ -2,7 +2,7 @@
 
     for j in range(n - 1, 0, -1):                next_t = 0.0
         d_r = load_at(d_y, j)                    if trips_j > 0:
-        store_at(d_y, j, 0.0)                        next_t = load_at(d_y, 0 + trips_j + 0)
+        store_at(d_y, j, 0.0)                        next_t = load_at(d_y, 1 + trips_j - 1)
         ...                                      for j in range(n - 1, 0, -1):
         add_at(d_y, j - 1, d_t)                      d_r = next_t
         add_at(d_y, j + 1, d_t)                      store_at(d_y, j, 0.0)
@@ -24,6 +24,7 @@ from splitad.codegen.writer import Writer, identifier
 from splitad.ir import nodes as ir
 from splitad.tape.ops import load_at, store_at
 from splitad.transform.loops import LoopText
+from splitad.transform.operands import plus
 from splitad.transform.shadows import shadow_name
 
 
@@ -46,9 +47,8 @@ class HandingOn:
         w, dtype = self.w, self.element.load.array.type.dtype
         w.line(f"{self.next} = {zero(w, dtype)}")
         with w.indented(f"if {self.text.trips} > 0:"):
-            start, beyond = operand(w, self.text.loop.start), self.element.taken - 1
-            place = self._place(f"{start} + {self.text.trips} + {beyond}")
-            w.line(f"{self.next} = {place}")
+            end = f"{operand(w, self.text.loop.start)} + {self.text.trips}"
+            w.line(f"{self.next} = {self._place(plus(end, self.element.taken - 1))}")
 
     def keep(self, text: str) -> None:
         """What is to be added, when it is known."""
@@ -66,8 +66,8 @@ class HandingOn:
         """Behind the loop."""
         w = self.w
         with w.indented(f"if {self.text.trips} > 0:"):
-            start = operand(w, self.text.loop.start)
-            w.line(self._place(f"{start} + {self.element.added}", self.next))
+            first = plus(operand(w, self.text.loop.start), self.element.added)
+            w.line(self._place(first, self.next))
 
     def _place(self, along: str, *value: str) -> str:
         """A load of an element at a place along the axis, or a store of a value."""

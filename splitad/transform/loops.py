@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from splitad.analysis.offsets import unit_loop
 from splitad.codegen.python import operand, type_name
 from splitad.codegen.writer import Writer, identifier
 from splitad.ir import nodes as ir
 from splitad.rules.ops import trip_count
 from splitad.tape.layout import Column, Record
 from splitad.tape.ops import column
-from splitad.transform.facts import unit_loop, zero_based
+from splitad.transform.facts import zero_based
 
 
 @dataclass(frozen=True)

@@ -53,3 +53,10 @@ def tuple_text(w: Writer, type: types.Type, items: list[str]) -> str:
         name = w.use(f"{cls.__name__}_{unique_number(cls)}", cls)
         return f"{name}({', '.join(items)})"
     return f"({''.join(item + ', ' for item in items)})"
+
+
+def plus(name: str, number: int) -> str:
+    """A sum with a constant."""
+    if number == 0:
+        return name
+    return f"{name} {'-' if number < 0 else '+'} {abs(number)}"
