@@ -30,6 +30,7 @@ from splitad import store
 from splitad.analysis.memory import is_array
 from splitad.analysis.returned import check_returned
 from splitad.codegen.load import load_source
+from splitad.codegen.writer import primal_lines
 from splitad.errors import InternalError, Loc, SplitadError, UnsupportedError
 from splitad.frontend import jit_options
 from splitad.frontend.lower import lower, lower_recursive
@@ -40,6 +41,7 @@ from splitad.ir.types import NumbaError, struct_fields
 from splitad.pipeline import Options, PairText, build
 from splitad.rules import ops, registry
 from splitad.runtime.content import MOST_BYTES, Content, Unknown, dump, restore
+from splitad.runtime.light_lowering import mark_primal
 from splitad.runtime.linking import NO_WRAPPERS
 from splitad.runtime.numba_pipeline import SeparateCompiler
 from splitad.runtime.overlapping import may_refuse
@@ -196,7 +198,10 @@ class CompiledPair:
             parts += [pair.forward, pair.pullback]
             names.update({name: _frozen(value) for name, value in pair.names.items()})
         parts[0] += _stamp(names)
-        module = load_source(text.facts.fn.name, "\n\n".join(parts), names)
+        source = "\n\n".join(parts)
+        module = load_source(text.facts.fn.name, source, names)
+        lines = () if self.request.options.fastmath else tuple(primal_lines(source))
+        mark_primal(getattr(module, f"{text.facts.fn.name}__pullback"), lines)
         for name, (flags, _) in self.inner.items():  # they call themselves and each other
             forward_jit = _INNER_PULLBACK_JIT
             if flags is not None:
@@ -204,6 +209,8 @@ class CompiledPair:
             for half, jit in (("__forward", forward_jit), ("__pullback", _INNER_PULLBACK_JIT)):
                 plain = getattr(module, name + half)
                 if not hasattr(plain, "py_func"):
+                    if jit is _INNER_PULLBACK_JIT:
+                        mark_primal(plain, lines)
                     setattr(module, name + half, jit(plain))
         return module
 

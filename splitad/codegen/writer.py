@@ -83,6 +83,15 @@ def is_reserved(name: str) -> bool:
     return name in _OWN or name.startswith(_PREFIXES)
 
 
+def primal_lines(source: str) -> Iterator[int]:
+    """The lines, from 1, of generated code that compute values of the primal: they assign variables of the
+    IR, which have none of the names below."""
+    for number, line in enumerate(source.splitlines(), 1):
+        name, assigned, _ = line.strip().partition(" = ")
+        if assigned and name.isidentifier() and not is_reserved(name):
+            yield number
+
+
 # what generated code defines: these, and names made of a variable's with one of the prefixes
 _OWN = {
     "at",

@@ -2,16 +2,37 @@
 
 The function behind an operator is looked for anew at each use, through all that NumPy overloads it with; here
 once for the types of its operands.  Numbers are not counted, so nothing happens where one ends.
+
+And without fastmath for values of the primal that a pullback computes again.  Sums of cotangents may be
+reassociated, but ``(x + big) - big`` of the user's is x rounded, not x.  Numba gives the flags of fastmath to
+each instruction that has none; these get one that is empty.
+
+    mark_primal(pullback, {12, 13})    the lines of its file that compute such values
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from numba.core import ir
 from numba.core.compiler_machinery import register_pass
+from numba.core.fastmathpass import FastFloatBinOpVisitor
 from numba.core.lowering import Lower
 from numba.core.typed_passes import NativeLowering
+
+_PRIMAL = "splitad_primal"
+_NO_FLAG = [""]
+
+
+def mark_primal(function: Any, lines: Iterable[int]) -> None:
+    """See the module."""
+    setattr(function, _PRIMAL, frozenset(lines))
+
+
+def is_pullback(function: Any) -> bool:
+    """Whether lines of it were marked, or none of it that there are."""
+    return hasattr(function, _PRIMAL)
 
 
 class _Lower(Lower):  # type: ignore[misc]
@@ -19,6 +40,22 @@ class _Lower(Lower):  # type: ignore[misc]
         super().__init__(*args, **options)
         self._operators: dict[Any, Any] = {}
         self._are_counted: dict[Any, bool] = {}
+        self._primal: frozenset[int] = getattr(self.func_ir.func_id.func, _PRIMAL, frozenset())
+
+    def lower_assign(self, ty: Any, inst: Any) -> Any:
+        if inst.loc.line not in self._primal:
+            return super().lower_assign(ty, inst)
+        block, blocks = self.builder.block, len(self.function.blocks)
+        since = len(block.instructions)
+        value = super().lower_assign(ty, inst)
+        made = [
+            block.instructions[since:],
+            *(b.instructions for b in self.function.blocks[blocks:]),
+        ]
+        for instruction in (each for part in made for each in part):
+            if instruction.opname in FastFloatBinOpVisitor.float_binops and not instruction.flags:
+                instruction.flags = _NO_FLAG
+        return value
 
     def lower_binop(self, resty: Any, expr: Any, op: Any) -> Any:
         if expr.static_lhs is not ir.UNDEFINED or expr.static_rhs is not ir.UNDEFINED:  # x ** 2

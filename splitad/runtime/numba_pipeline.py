@@ -7,6 +7,9 @@ expressions of whole arrays and a few like them, and run only where there is one
 Type inference goes over all statements until nothing changes, and asks for the type of every call each time;
 here the answers are remembered, for one function.
 
+A function that is not compiled yet takes over fastmath and error_model from the code that calls it first.
+Those of a pullback are not for the user's functions.
+
 Numba compiles the product of two complex numbers, and more like it, as functions of its own that all code
 shares, without regard to fastmath: what a pullback is the first to use would come out of later code, the
 user's too, with other bits.  So code with fastmath gets functions that only such code shares.
@@ -18,7 +21,7 @@ and often, so each compilation gets a large block for all its frames.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from inspect import signature
 from types import CodeType, FunctionType
 from typing import Any
@@ -29,6 +32,7 @@ from numba import types
 from numba.core import compiler, config, ir
 from numba.core.codegen import CPUCodegen, JITCodeLibrary, _parse_refprune_flags
 from numba.core.compiler_machinery import register_pass
+from numba.core.targetconfig import ConfigStack
 from numba.core.typed_passes import NativeLowering, NopythonRewrites, NopythonTypeInference
 from numba.core.untyped_passes import (
     FindLiterallyCalls,
@@ -39,9 +43,10 @@ from numba.core.untyped_passes import (
 )
 from numba.np.ufunc.dufunc import DUFunc
 
-from splitad.runtime.light_lowering import LightLowering
+from splitad.runtime.light_lowering import LightLowering, is_pullback
 from splitad.runtime.light_passes import LIGHT
 
+_OWN = ("splitad", "splitad_generated")  # the modules of functions that are splitad's own
 _CLOSURES = (InlineClosureLikes, MakeFunctionToJitFunction)
 _NAMED = (FindLiterallyCalls, LiteralUnroll, WithLifting)  # passes for things that have a name
 _NAMES = {"literally", "literal_unroll", "objmode", "objmode_context", "objectmode"}
@@ -119,6 +124,16 @@ def mark_entry(function: Any) -> None:
     setattr(function, _ENTRY, True)
 
 
+def _put_in(pipeline: Any, instead: dict[type, type], left_out: Sequence[type] = ()) -> None:
+    """Other passes in the place of some."""
+    pipeline.passes = [
+        (instead.get(found, found), text)
+        for found, text in pipeline.passes
+        if found not in left_out
+    ]
+    pipeline.finalize()
+
+
 class SeparateCompiler(compiler.Compiler):  # type: ignore[misc]
     """Numba's, whose code with fastmath shares no internal functions with other code."""
 
@@ -127,7 +142,10 @@ class SeparateCompiler(compiler.Compiler):  # type: ignore[misc]
         if fastmath:
             shared = _SHARED.setdefault(frozenset(fastmath.flags), {})
             self.state.targetctx.cached_internal_func = shared
-        return super().define_pipelines()
+        pipelines = super().define_pipelines()
+        for each in pipelines:
+            _put_in(each, {NopythonTypeInference: _ApartInference, NativeLowering: LightLowering})
+        return pipelines
 
 
 class GeneratedCompiler(SeparateCompiler):
@@ -148,12 +166,7 @@ class GeneratedCompiler(SeparateCompiler):
                 instead |= LIGHT
         pipelines = super().define_pipelines()
         for each in pipelines:
-            each.passes = [
-                (instead.get(found, found), text)
-                for found, text in each.passes
-                if found not in left_out
-            ]
-            each.finalize()
+            _put_in(each, instead, left_out)
         return pipelines
 
     def _compile_core(self) -> Any:
@@ -166,6 +179,31 @@ class GeneratedCompiler(SeparateCompiler):
 
 
 # ---- type inference ------------------------------------------------------------------------------------
+
+
+class _Apart:
+    """A typing context that has functions of others compiled with their own flags alone.
+
+    With Numba's, what is not compiled yet takes over error_model and fastmath of the first that calls it,
+    for good: a user's function those of a pullback.
+    """
+
+    def __init__(self, context: Any) -> None:
+        self._context = context
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._context, name)
+
+    def resolve_function_type(self, func: Any, args: Any, kws: Any) -> Any:
+        if not isinstance(func, types.Dispatcher) or _is_own(func.dispatcher):
+            return self._context.resolve_function_type(func, args, kws)
+        with ConfigStack().enter(compiler.Flags()):
+            return self._context.resolve_function_type(func, args, kws)
+
+
+def _is_own(dispatcher: Any) -> bool:
+    module = getattr(dispatcher.py_func, "__module__", None)
+    return str(module).partition(".")[0] in _OWN
 
 
 class _Remembering:
@@ -203,16 +241,29 @@ class _Remembering:
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
-class _TypeInference(NopythonTypeInference):  # type: ignore[misc]
-    _name = "splitad_type_inference"
+class _ApartInference(NopythonTypeInference):  # type: ignore[misc]
+    _name = "splitad_apart_type_inference"
 
     def run_pass(self, state: Any) -> bool:
         context = state.typingctx
-        state.typingctx = _Remembering(context)
+        state.typingctx = self.context(
+            _Apart(context) if is_pullback(state.func_id.func) else context
+        )
         try:
             return super().run_pass(state)  # type: ignore[no-any-return]
         finally:
             state.typingctx = context
+
+    def context(self, context: Any) -> Any:
+        return context
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _TypeInference(_ApartInference):
+    _name = "splitad_type_inference"
+
+    def context(self, context: Any) -> Any:
+        return _Remembering(context)
 
 
 # ---- rewrites ------------------------------------------------------------------------------------------
@@ -248,7 +299,6 @@ def _may_be_rewritten(stmt: Any, typemap: dict[str, Any]) -> bool:
 
 
 _INSTEAD = {
-    NopythonTypeInference: _TypeInference,
+    _ApartInference: _TypeInference,
     NopythonRewrites: _Rewrites,
-    NativeLowering: LightLowering,
 }
