@@ -84,6 +84,7 @@ def _forward(
     strong_zero: bool = True,
     vector_math: str = "pullback",
     max_tape_bytes: int | None = None,
+    any_order: bool = False,
 ) -> Forward:
     py_func = to_differentiate(f)
     signature = inspect.signature(py_func)
@@ -97,6 +98,7 @@ def _forward(
         Options(
             strong_zero=strong_zero,
             vector_math=vector_math,
+            any_order=any_order,
             max_tape_bytes=max_tape_bytes,
             stable=stable_args,
         ),
@@ -128,8 +130,10 @@ def value_and_grad(
 
     wrt: position or name of the argument, or a tuple of them; then the gradient is a tuple.  A gradient
     has its argument's type.  The arguments are put back as they were before the call, also after an
-    exception; restore=False leaves them as f does.  vector_math: see `split`; with "pullback" the value is
-    f's to the bit.
+    exception; restore=False leaves them as f does.
+    vector_math: see `split`.  With "all", what a loop does nothing with but add it up (``s += x[i] * y[i]``)
+    may be added in another order too, as vector instructions do: the value is f's to rounding, and what
+    f leaves in its arguments with restore=False as well.  With "pullback" or "none" they are f's to the bit.
     Raises NotDifferentiableError where f does not return a float or the argument is not one.
     """
     return _gradient(f, wrt, restore, vector_math, True)
@@ -155,15 +159,19 @@ def _gradient(
     f: Callable[..., Any], wrt: gradients.Wrt, restore: bool, vector_math: str, value: bool
 ) -> Gradient:
     # nothing can change the arguments between the two halves
-    make_forward = partial(_forward_by_types, f, False, vector_math)
+    make_forward = partial(_forward_by_types, f, False, vector_math, vector_math == "all")
     return gradients.Maker(f, wrt, restore, value).gradient(make_forward)
 
 
 @lru_cache(_KEPT)
 def _forward_by_types(
-    f: Callable[..., Any], modified_between: bool, vector_math: str, wrt: tuple[int, ...]
+    f: Callable[..., Any],
+    modified_between: bool,
+    vector_math: str,
+    any_order: bool,
+    wrt: tuple[int, ...],
 ) -> Forward:
-    return _forward(f, None, wrt, modified_between, vector_math=vector_math)
+    return _forward(f, None, wrt, modified_between, vector_math=vector_math, any_order=any_order)
 
 
 def vjp(
@@ -179,7 +187,9 @@ def vjp(
     or None results.  exit_bar: {name or position: cotangent} of the final state of mutated arguments; where
     arguments share memory, what is given for each adds up.
     """
-    return gradients.vjp(f, args, kwargs, wrt, partial(_forward_by_types, f, True, "pullback"))
+    return gradients.vjp(
+        f, args, kwargs, wrt, partial(_forward_by_types, f, True, "pullback", False)
+    )
 
 
 def show(f: Callable[..., Any], *args: Any, activities: Sequence[Activity] | None = None) -> Shown:

@@ -27,6 +27,7 @@ from splitad.analysis.replay import is_worth, replayable
 from splitad.analysis.reverse import Replay, reverse, written_by
 from splitad.analysis.save_plan import save_plan
 from splitad.analysis.scopes import scopes
+from splitad.analysis.sums import sums
 from splitad.analysis.undo import undo_arrays
 from splitad.codegen.writer import identifier
 from splitad.errors import NoRuleError
@@ -55,7 +56,7 @@ for _domain in ("scalar", "arrays"):  # importing a file of rules registers them
 # What a derivative is right without: how text is made smaller, what the tape holds, how adjoint loops run.
 OPTIONAL = (
     *simplify.PASSES, "undo", "snapshots", "references", "recomputation", "adjoint_loops", "partials",
-    "ring_ends", "memories", "handed_on", "replay", "cuda_gather",
+    "ring_ends", "memories", "handed_on", "replay", "sums", "cuda_gather",
 )  # fmt: skip
 # Of these, what pays only sometimes, and can be asked for everywhere.
 CHOSEN = ("replay",)
@@ -86,6 +87,7 @@ class Options:
     nogil: bool = False
     strong_zero: bool = True
     vector_math: str = "pullback"  # where libmvec serves: "none", "pullback", "all" (forward too)
+    any_order: bool = False  # whether forward may add up in any order (analysis/sums.py)
     args_alias: bool = False  # the arguments may overlap each other
     stable: tuple[bool, ...] = ()  # arguments that nobody writes between forward and pullback
     inner: bool = False  # a recursive function's own pair, on the tape of its caller
@@ -217,7 +219,7 @@ def _replays(found: Facts, options: Options) -> dict[ir.Var, Reason]:
         found.where,
         found.active,
         found.identity,
-        options.fastmath,
+        options.fastmath or options.any_order,
         options.vector_math == "all",
     )
     always = "replay" in options.always
@@ -231,7 +233,9 @@ def _body_pair(
 ) -> PairText:
     """The pair of a replayed loop's body. It has been simplified already."""
     own = replace(options, replayed=True, args_alias=False, stable=(), max_tape_bytes=None)
-    if loose and options.vector_math == "pullback":  # of which it is a part
+    if loose:  # a part of the pullback
+        own = replace(own, any_order=True)
+    if loose and options.vector_math == "pullback":
         own = replace(own, vector_math="all")
     wanted = frozenset(
         param
@@ -337,6 +341,7 @@ def _facts(
         "memories" not in options.without,
         "handed_on" not in options.without,
         replays=replays,
+        sums=sums(fn, mem) if options.any_order and "sums" not in options.without else frozenset(),
         replayed=options.replayed,
     )
 

@@ -61,7 +61,7 @@ def _run(name: str) -> tuple[list[np.ndarray], str]:
     kinds = [ad.Const] * len(args)
     for k in wrt:
         kinds[k] = ad.Duplicated if isinstance(args[k], np.ndarray) else ad.Active
-    forward = Interpreted(numba.njit(function), tuple(kinds), args, {})
+    forward = Interpreted(numba.njit(function), tuple(kinds), args, {"any_order": True})
     result, pullback = forward(*copy_args(args))
     shadows = pullback.make_zero()
     scalars = pullback(1.0, *shadows)

@@ -118,6 +118,35 @@ def _product_complex(context, builder, signature, args):  # type: ignore[no-unty
     return context.compile_internal(builder, product, signature, args)
 
 
+def add_any_order(s: Any, e: Any) -> Any:
+    """``s + e`` of two floats, one of many additions to s that may be done in any order."""
+    return s + e
+
+
+def sub_any_order(s: Any, e: Any) -> Any:
+    """``s - e`` of two floats, one of many that may be done in any order."""
+    return s - e
+
+
+ANY_ORDER = {operator.add: add_any_order, operator.sub: sub_any_order}
+
+
+@type_callable(add_any_order)
+@type_callable(sub_any_order)
+def _type_any_order(context):  # type: ignore[no-untyped-def]
+    return lambda s, e: s if s == e and isinstance(s, types.Float) else None
+
+
+@lower_builtin(add_any_order, types.Float, types.Float)
+def _add_any_order(context, builder, signature, args):  # type: ignore[no-untyped-def]
+    return builder.fadd(*args, flags=("reassoc",))
+
+
+@lower_builtin(sub_any_order, types.Float, types.Float)
+def _sub_any_order(context, builder, signature, args):  # type: ignore[no-untyped-def]
+    return builder.fsub(*args, flags=("reassoc",))
+
+
 def trip_count(n: int) -> int:
     """n, or 0 where it is negative: how many values ``range(n)`` has."""
     return max(n, 0)

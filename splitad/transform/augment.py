@@ -29,6 +29,7 @@ from splitad.ir import nodes as ir
 from splitad.ir.recursive import RecursiveFunction, jitted, parts
 from splitad.ir.walk import walk
 from splitad.rules import registry, user
+from splitad.rules.ops import ANY_ORDER
 from splitad.rules.spelling import unique_number
 from splitad.runtime.boundary import note_array, overlap
 from splitad.tape.arrays import put_array, snapshot_nbytes
@@ -220,7 +221,11 @@ class Augment:
         elif isinstance(stmt, ir.ArrayCall) and isinstance(stmt.fn, RecursiveFunction):
             self.recursive(stmt, scope)
         else:
-            written = self.with_forward(stmt) if isinstance(stmt, ir.ArrayCall) else stmt
+            written: ir.Stmt = stmt
+            if isinstance(stmt, ir.ArrayCall):
+                written = self.with_forward(stmt)
+            elif isinstance(stmt, ir.Prim) and stmt.out in self.facts.sums:
+                written = replace(stmt, fn=ANY_ORDER[stmt.fn])
             statement(self.w, written, unchecked=True)
             if isinstance(stmt, ir.ArrayCall):
                 self.check_results(stmt)

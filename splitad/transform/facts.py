@@ -55,6 +55,7 @@ class Facts:
     handed_on: bool = True  # whether analysis/handed_on.py has its way
     neighbours: tuple[Neighbour, ...] = ()  # of a CUDA kernel
     replays: tuple[Replay, ...] = ()  # the loops of which the pullback runs the iterations again
+    sums: frozenset[ir.Var] = frozenset()  # what may be added in any order (analysis/sums.py)
     replayed: bool = False  # whether this is the body of one: its arguments are the pullback's own
 
     def replay(self, loop: ir.Stmt | None) -> Replay | None:

@@ -46,6 +46,7 @@ class Interpreted:
         jit = plain.targetoptions
         self.options = Options(
             strong_zero=split.get("strong_zero", True),
+            any_order=split.get("any_order", False),
             stable=tuple(not changes for changes in each) if not all(each) else (),
             args_alias=_overlapping(args),
             error_model=jit.get("error_model", "python"),
