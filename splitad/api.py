@@ -99,6 +99,7 @@ def _forward(
             strong_zero=strong_zero,
             vector_math=vector_math,
             any_order=any_order,
+            combined=any_order,
             max_tape_bytes=max_tape_bytes,
             stable=stable_args,
         ),

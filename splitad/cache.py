@@ -153,6 +153,7 @@ class CompiledPair:
                 refuses,
                 self._text_digest(),
                 plain(text.facts),
+                text.facts.sweep is not None,
             )
             if self.content is not None:
                 self._summary.save(self.content)
@@ -319,6 +320,7 @@ class Summary:
     may_refuse: bool  # whether the forward may find that arguments overlap
     text: str  # a digest of the generated code
     plain: tuple[int, ...] | None  # see transform/zero.py
+    swept: bool  # whether its pullback gives the result (analysis/sweeps.py)
 
     @staticmethod
     def load(content: str) -> Summary | None:

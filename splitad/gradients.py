@@ -107,6 +107,7 @@ class Maker:
             apart=_stay_apart(pair),
             restore=self.restore,
             returns=returns,
+            swept=pair.summary.swept,
         )
         source = f"# {forward._pair.key} {argtypes}\n\n{text}"
         module = load_source(self.function + "__gradient", source, names)

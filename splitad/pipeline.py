@@ -25,9 +25,10 @@ from splitad.analysis.neighbours import neighbours
 from splitad.analysis.reasons import Reason, Why
 from splitad.analysis.replay import is_worth, replayable
 from splitad.analysis.reverse import Replay, reverse, written_by
-from splitad.analysis.save_plan import save_plan
+from splitad.analysis.save_plan import Plan, save_plan
 from splitad.analysis.scopes import scopes
 from splitad.analysis.sums import sums
+from splitad.analysis.sweeps import Sweep, sweep
 from splitad.analysis.undo import undo_arrays
 from splitad.codegen.writer import identifier
 from splitad.errors import NoRuleError
@@ -56,7 +57,7 @@ for _domain in ("scalar", "arrays"):  # importing a file of rules registers them
 # What a derivative is right without: how text is made smaller, what the tape holds, how adjoint loops run.
 OPTIONAL = (
     *simplify.PASSES, "undo", "snapshots", "references", "recomputation", "adjoint_loops", "partials",
-    "ring_ends", "memories", "handed_on", "replay", "sums", "cuda_gather",
+    "ring_ends", "memories", "handed_on", "replay", "sums", "sweeps", "cuda_gather",
 )  # fmt: skip
 # Of these, what pays only sometimes, and can be asked for everywhere.
 CHOSEN = ("replay",)
@@ -87,6 +88,7 @@ class Options:
     nogil: bool = False
     strong_zero: bool = True
     vector_math: str = "pullback"  # where libmvec serves: "none", "pullback", "all" (forward too)
+    combined: bool = False  # whether a pullback follows each forward: value_and_grad
     any_order: bool = False  # whether forward may add up in any order (analysis/sums.py)
     args_alias: bool = False  # the arguments may overlap each other
     stable: tuple[bool, ...] = ()  # arguments that nobody writes between forward and pullback
@@ -287,21 +289,31 @@ def _facts(
     if options.kernel is not None:
         kernel = threads.kernel(fn, where, active, options.kernel, stable)
         threads.check(fn, where, active)
-    plan = save_plan(
-        fn,
-        where,
-        mem,
-        active,
-        needs,
-        stable,
-        undo,
-        frozenset(old.values()),
-        not options.inner,
-        kernel,
-        options.without,
-        options.replayed,
-        frozenset(v for each in replays if not each.loose for v in each.scalars),
-    )
+    swept = None
+    if options.combined and "sweeps" not in options.without and not replays:
+        swept = sweep(fn, where, mem, active, needs.values)
+
+    def plan_with(swept: Sweep | None) -> Plan:
+        return save_plan(
+            fn,
+            where,
+            mem,
+            active,
+            needs if swept is None else replace(needs, values=needs.values + swept.values),
+            stable,
+            undo,
+            frozenset(old.values()),
+            not options.inner,
+            kernel,
+            options.without,
+            options.replayed,
+            frozenset(v for each in replays if not each.loose for v in each.scalars),
+            frozenset() if swept is None else swept.anew,
+        )
+
+    plan = plan_with(swept)
+    if swept is not None and not swept.fits(plan, where):
+        swept, plan = None, plan_with(None)
     noted = tuple(
         leaf.var
         for leaf in fn.leaves
@@ -342,6 +354,7 @@ def _facts(
         "handed_on" not in options.without,
         replays=replays,
         sums=sums(fn, mem) if options.any_order and "sums" not in options.without else frozenset(),
+        sweep=swept,
         replayed=options.replayed,
     )
 

@@ -74,8 +74,11 @@ def with_all() -> dict[str, tuple[list[np.ndarray], str]]:
     return {name: _run(name) for name in PROGRAMS}
 
 
-# (that of kernels is left out in tests/targets/cuda)
-@pytest.mark.parametrize("without", [*(o for o in OPTIONAL if o != "cuda_gather"), "everything"])
+# that of kernels is left out in tests/targets/cuda, that of value_and_grad in tests/analysis/test_sweeps.py
+_ELSEWHERE = ("cuda_gather", "sweeps")
+
+
+@pytest.mark.parametrize("without", [*(o for o in OPTIONAL if o not in _ELSEWHERE), "everything"])
 def test_what_is_left_out_changes_nothing(without: str, with_all, monkeypatch) -> None:
     left_out = OPTIONAL if without == "everything" else (without,)
     monkeypatch.setenv("SPLITAD_WITHOUT", ",".join(left_out))

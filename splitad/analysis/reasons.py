@@ -22,6 +22,7 @@ class Why(Enum):
     CHEAP = "cheap"
     INTEGER = "arithmetic of integers"
     CONSTANT = "{array} is a constant"
+    SWEPT = "the pullback alone runs the loop"
     # or cannot be: it is taped
     OLD = "undo log of {array}: loaded deeper than it is stored"
     NO_RULE = "{function} has no rule that says what it costs"

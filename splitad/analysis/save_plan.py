@@ -31,11 +31,12 @@ from splitad.analysis.scopes import Scope, Scopes
 from splitad.analysis.threads import Kernel
 from splitad.analysis.undo import stored_behind
 from splitad.ir import nodes as ir
-from splitad.ir.walk import blocks, walk
+from splitad.ir.walk import blocks, operands, walk
 from splitad.rules import registry
 from splitad.rules.spelling import cheap
 
 RUNS_PER_LOOP = 30.0  # how often a loop's body is assumed to run
+_NEVER = 8  # a depth that makes a value dearer than all others
 
 
 @dataclass(frozen=True)
@@ -213,12 +214,14 @@ def save_plan(
     without: tuple[str, ...] = (),
     private: bool = False,
     exactly: frozenset[ir.Var] = frozenset(),
+    anew: frozenset[ir.Var] = frozenset(),
 ) -> Plan:
     """stable: argument arrays that the caller promises to leave as they are (and f does not write).
     undo: arrays with an undo log.  old: the values that their stores overwrite.
     without: of snapshots, references and recomputation, what is not to be used.
     private: whether nobody but fn writes its arguments before its pullback is called.
-    exactly: values that must have the same bits again."""
+    exactly: values that must have the same bits again.
+    anew: values that only the pullback computes; those that it cannot come out as taped."""
     finder = _Finder(fn, where, memory, stable, undo, keeps, kernel, without, private)
     free = kernel.free if kernel is not None else frozenset()
     reload: dict[ir.Var, Copy] = {}
@@ -236,6 +239,9 @@ def save_plan(
         if var in old:
             return Reason(Why.OLD)
         stmt = where.definition[var]
+        if var in anew and isinstance(stmt, (ir.Prim, ir.Cast)):
+            why[var] = Reason(Why.SWEPT)
+            return tuple(operands(stmt))
         if isinstance(stmt, (ir.Prim, ir.Cast)) and "recomputation" in without:
             return Reason(Why.LEFT_OUT)
         if isinstance(stmt, ir.Prim):
@@ -299,7 +305,8 @@ def save_plan(
         if var in known or is_free(var):
             continue
         known[var] = inputs(var)
-        graph.edge(("in", var), ("out", var), _cost(var, where.of[var].depth))
+        often = where.of[var].depth if var not in anew else _NEVER
+        graph.edge(("in", var), ("out", var), _cost(var, often))
         if known[var] is None:
             graph.edge("source", ("in", var), INFINITE)
             continue

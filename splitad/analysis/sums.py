@@ -26,18 +26,18 @@ from splitad.ir.walk import blocks, exits, inner_defs, operands, outs, walk, wal
 
 def sums(fn: ir.Function, memory: Memory) -> frozenset[ir.Var]:
     """The results of the additions and subtractions that may be done in any order."""
-    uses = _Uses(fn)
+    uses = Uses(fn)
     found: set[ir.Var] = set()
     for stmt in walk(fn.body):
         if isinstance(stmt, (ir.For, ir.While)):
             for k in range(len(stmt.params)):
-                found |= _carried(stmt, k, uses) or set()
+                found |= additions_to(stmt, k, uses) or set()
         if isinstance(stmt, ir.For):
             found |= _element(stmt, uses, memory)
     return frozenset(found)
 
 
-class _Uses:
+class Uses:
     """Where values are read: each with the block, and the statement, or None where the block yields it."""
 
     def __init__(self, fn: ir.Function) -> None:
@@ -56,14 +56,14 @@ class _Uses:
                 self.of[value].append((fn.body, None))
 
 
-def _carried(loop: ir.For | ir.While, k: int, uses: _Uses) -> set[ir.Var] | None:
+def additions_to(loop: ir.For | ir.While, k: int, uses: Uses) -> set[ir.Var] | None:
     """The additions to what the loop carries in its place k; None if anything else is done with it."""
     param = loop.params[k]
     return _to_end(param, loop.body, k, uses) if isinstance(param.type, types.Float) else None
 
 
 def _to_end(
-    value: ir.Var, block: ir.Block, k: int, uses: _Uses, whole: bool = True
+    value: ir.Var, block: ir.Block, k: int, uses: Uses, whole: bool = True
 ) -> set[ir.Var] | None:
     """The additions that make of a value what the block yields in its place k.
 
@@ -89,16 +89,16 @@ def _to_end(
         value, whole = through[1], True
 
 
-def _loop(value: ir.Var, loop: ir.For | ir.While, uses: _Uses) -> tuple[set[ir.Var], ir.Var] | None:
+def _loop(value: ir.Var, loop: ir.For | ir.While, uses: Uses) -> tuple[set[ir.Var], ir.Var] | None:
     """Through a loop that starts from the value: the additions, and what becomes of it."""
     if value not in loop.inits:
         return None
     k = loop.inits.index(value)
-    added = _carried(loop, k, uses)
+    added = additions_to(loop, k, uses)
     return None if added is None else (added, loop.outs[k])
 
 
-def _branch(value: ir.Var, block: ir.Block, uses: _Uses) -> tuple[set[ir.Var], ir.Var] | None:
+def _branch(value: ir.Var, block: ir.Block, uses: Uses) -> tuple[set[ir.Var], ir.Var] | None:
     """Through a branch in the block, each side of which adds to the value or hands it on."""
     branches = {
         id(stmt): stmt for where, _ in uses.of[value] if (stmt := uses.branch.get(id(where)))
@@ -115,7 +115,7 @@ def _branch(value: ir.Var, block: ir.Block, uses: _Uses) -> tuple[set[ir.Var], i
     return None
 
 
-def _element(loop: ir.For, uses: _Uses, memory: Memory) -> set[ir.Var]:
+def _element(loop: ir.For, uses: Uses, memory: Memory) -> set[ir.Var]:
     """The additions ``a[i] = a[i] + e`` with an array and an index that the loop does not change."""
     found: set[ir.Var] = set()
     stores = [s for s in loop.body.stmts if isinstance(s, ir.Store)]

@@ -113,7 +113,10 @@ class Augment:
         w.line("store_at(tape, 2, cur)")
         refs = [identifier(c.array.name) for c in self.plan.copies if c.by_reference]
         # (of what is replayed, the results are known)
-        result = "()" if self.facts.replayed else result_text(w, fn.result)
+        # (of what is swept, the pullback returns them)
+        swept = self.facts.sweep is not None
+        returned = _undefined(fn, fn.result) if swept else fn.result
+        result = "()" if self.facts.replayed else result_text(w, returned)
         # the arguments' arrays are kept too, so that a shadow in their memory can be told from a shadow
         # in memory that was theirs
         held = [operand(w, leaf.exit) for leaf in fn.leaves if leaf.var in self.layout.notes]
@@ -189,7 +192,8 @@ class Augment:
                 self.check_arguments()  # once the arguments are taken apart, before anything is written
             self.w.at(stmt.loc)
             self.now = stmt, scope
-            self.stmt(stmt, scope)
+            if scope.parent is not None or not self.facts.is_swept(stmt):
+                self.stmt(stmt, scope)
             self.now = stmt, scope
             for copy in self.plan.behind(stmt):
                 self.keep(copy)

@@ -11,6 +11,7 @@ from splitad.analysis.offsets import unit_loop
 from splitad.analysis.reverse import Replay, Reverse
 from splitad.analysis.save_plan import Plan
 from splitad.analysis.scopes import Scope, Scopes
+from splitad.analysis.sweeps import Sweep
 from splitad.analysis.threads import Kernel
 from splitad.ir import nodes as ir
 from splitad.ir.recursive import RecursiveFunction
@@ -56,7 +57,12 @@ class Facts:
     neighbours: tuple[Neighbour, ...] = ()  # of a CUDA kernel
     replays: tuple[Replay, ...] = ()  # the loops of which the pullback runs the iterations again
     sums: frozenset[ir.Var] = frozenset()  # what may be added in any order (analysis/sums.py)
+    sweep: Sweep | None = None  # the loops that only the pullback runs
     replayed: bool = False  # whether this is the body of one: its arguments are the pullback's own
+
+    def is_swept(self, stmt: ir.Stmt) -> bool:
+        """Whether a statement at the top of the function is left to the pullback."""
+        return self.sweep is not None and self.sweep.has(stmt)
 
     def replay(self, loop: ir.Stmt | None) -> Replay | None:
         """Of a loop that is replayed."""

@@ -48,13 +48,14 @@ def run(
     apart: bool,
     restore: bool,
     returns: bool,
+    swept: bool,
 ) -> tuple[str, dict[str, object]]:
     """The functions, and the globals that they use.
 
     shape: what is returned, as "{value}, {gradients[0]}".  written: the leaves of the arguments that are put
     back, each with whether its contents are written (an array) or the field is assigned.  apart: whether
     arguments that overlap have shadows that do not, so that each has its own part of the gradient, unless
-    f writes what they share.  returns: whether f ever returns.
+    f writes what they share.  returns: whether f ever returns.  swept: whether the pullback gives the value.
     """
     end = "_"
     while any(name.endswith(end) for name in args):
@@ -62,7 +63,8 @@ def run(
     w = Writer({"forward" + end: forward})
     listed = ", ".join(args)
     with w.indented(f"def gradient({listed}):"):
-        w.line(f"value{end}, pullback{end} = forward{end}({listed})")
+        given = "_" + end if swept else "value" + end
+        w.line(f"{given}, pullback{end} = forward{end}({listed})")
         if not returns:
             w.line("raise AssertionError  # not reached")
         else:
@@ -76,7 +78,8 @@ def run(
                 unsure = apart and bool(written) and len(duplicated) > 1
                 together = f"pullback{end}.args_overlap" if unsure else str(not apart)
                 _zeros(w, duplicated, end, together)
-            w.line(f"bars{end} = pullback{end}({', '.join(['1.0', *shadows])})")
+            got = f"bars{end}, value{end}" if swept else f"bars{end}"
+            w.line(f"{got} = pullback{end}({', '.join(['1.0', *shadows])})")
             found = _cotangents(w, argtypes, activities, f"bars{end}", shadows)
             gradients = [found[k] for k in gradient_of]
             w.line("return " + shape.format(value="value" + end, gradients=gradients))

@@ -19,6 +19,7 @@ from numba import types
 
 from splitad.analysis.activity import is_differentiable
 from splitad.analysis.memory import is_array, tree_leaves
+from splitad.codegen.python import statement
 from splitad.codegen.writer import Writer
 from splitad.ir import nodes as ir
 from splitad.ir.types import struct_fields
@@ -27,7 +28,7 @@ from splitad.tape.ops import column, load_at
 from splitad.transform import lists, memories, reversed_blocks
 from splitad.transform.checks import write_shadow_checks
 from splitad.transform.facts import Facts
-from splitad.transform.operands import tuple_text
+from splitad.transform.operands import result_text, tuple_text
 from splitad.transform.refusals import refuse_shadows
 from splitad.transform.reversal import Reversal
 from splitad.transform.shadows import shadow_name
@@ -39,6 +40,7 @@ def run(facts: Facts, name: str, names: dict[str, object]) -> Writer:
     """The function's text: ``name(tape, refs, result_bar, *shadows) -> cotangents``.
 
     A recursive function's own: ``name(tape, cur, result_bar, *shadows) -> (cotangents, cur)``.
+    With loops that are swept: ``-> (cotangents, result)``.
     """
     numbers = memories.in_pullback(facts)
     w = Writer(names, vector=facts.vector_math != "none", memories=numbers)
@@ -86,6 +88,9 @@ def _body(r: Reversal) -> None:
     reversed_blocks.adjoints(r, root)
     lists.hand_back(r.facts, w)
     r.shadows.put_back()
+    if r.facts.sweep is not None:
+        for stmt in r.facts.sweep.behind:
+            statement(w, stmt, unchecked=True)
     _Arguments(r, {leaf.path: leaf for leaf in r.facts.fn.leaves}).hand_back()
     r.buffers.write(w, top)
 
@@ -126,7 +131,11 @@ class _Arguments:
             if activity == "active" or (activity == "duplicated" and _has_scalars(param.type))
         ]
         text = f"({''.join(text + ', ' for text in returned)})"
-        self.r.w.line(f"return {text}, rec_root" if facts.inner else f"return {text}")
+        if facts.inner:
+            text += ", rec_root"
+        elif facts.sweep is not None:
+            text += f", {result_text(self.r.w, facts.fn.result)}"
+        self.r.w.line(f"return {text}")
 
     def write_fields(self, type: types.Type, path: Path) -> None:
         for field, kind in (struct_fields(type) or {}).items():

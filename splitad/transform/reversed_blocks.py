@@ -44,6 +44,7 @@ from splitad.transform.facts import zero_based
 from splitad.transform.handing_on import HandingOn
 from splitad.transform.loops import LoopText
 from splitad.transform.reversal import Reversal
+from splitad.transform.sweeping import Sums
 
 Iteration = Callable[..., None]  # writes one, given where additions go
 
@@ -136,9 +137,12 @@ def _for(r: Reversal, loop: ir.For, scope: Scope) -> None:
     text.write_trips(w)
     r.tape.enter_for(text, body)
     plan, inner = order(r, loop)
+    sums = Sums.of(r, loop)
+    sums.start()
 
     def iteration(additions: Additions, waits: bool = False) -> None:
         enter(r, body)
+        sums.add()
         carried.yielded(body)
         adjoints(r, body, additions, waits)
 
@@ -165,6 +169,7 @@ def _for(r: Reversal, loop: ir.For, scope: Scope) -> None:
             if handing is not None:
                 handing.finish()
         additions.add_gathered(text.trips)
+    sums.finish()
     r.tape.leave(text.record, body)
     carried.finish(scope)
 
