@@ -279,8 +279,9 @@ def save_plan(
     def exact(operand: ir.Operand) -> bool:
         """Whether computing a float again gives the same bits.
 
-        The pullback is compiled with fastmath, so sums and products may not; a comparison, a rounding or
-        a conversion to an integer that depends on them is taped.
+        Without fastmath of f's own they are the same (runtime/light_lowering.py), with it they need not be.
+        A comparison, a rounding or a conversion to an integer that depends on them is taped, so that which
+        way the reverse goes is never computed twice.
         """
         if isinstance(operand, ir.Lit) or not is_differentiable(operand.type):
             return True

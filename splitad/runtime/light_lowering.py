@@ -5,24 +5,28 @@ once for the types of its operands.  Numbers are not counted, so nothing happens
 
 And without fastmath for values of the primal that a pullback computes again.  Sums of cotangents may be
 reassociated, but ``(x + big) - big`` of the user's is x rounded, not x.  Numba gives the flags of fastmath to
-each instruction that has none; these get one that is empty.
+each instruction that has none; these get one that is empty.  What Numba compiles as a function of its own,
+the product of complex numbers for one, is compiled for them apart.
 
     mark_primal(pullback, {12, 13})    the lines of its file that compute such values
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from numba.core import ir
 from numba.core.compiler_machinery import register_pass
 from numba.core.fastmathpass import FastFloatBinOpVisitor
 from numba.core.lowering import Lower
+from numba.core.targetconfig import ConfigStack
 from numba.core.typed_passes import NativeLowering
 
 _PRIMAL = "splitad_primal"
 _NO_FLAG = [""]
+_EXACT: dict[Any, Any] = {}  # Numba's internal functions, for these values
 
 
 def mark_primal(function: Any, lines: Iterable[int]) -> None:
@@ -47,7 +51,8 @@ class _Lower(Lower):  # type: ignore[misc]
             return super().lower_assign(ty, inst)
         block, blocks = self.builder.block, len(self.function.blocks)
         since = len(block.instructions)
-        value = super().lower_assign(ty, inst)
+        with self._exactly():
+            value = super().lower_assign(ty, inst)
         made = [
             block.instructions[since:],
             *(b.instructions for b in self.function.blocks[blocks:]),
@@ -56,6 +61,20 @@ class _Lower(Lower):  # type: ignore[misc]
             if instruction.opname in FastFloatBinOpVisitor.float_binops and not instruction.flags:
                 instruction.flags = _NO_FLAG
         return value
+
+    @contextmanager
+    def _exactly(self) -> Iterator[None]:
+        """For a while, Numba's internal functions are those without fastmath."""
+        context = self.context
+        given = context.fastmath, context.cached_internal_func
+        context.fastmath, context.cached_internal_func = False, _EXACT
+        flags = self.flags.copy()
+        flags.fastmath = False
+        try:
+            with ConfigStack().enter(flags):
+                yield
+        finally:
+            context.fastmath, context.cached_internal_func = given
 
     def lower_binop(self, resty: Any, expr: Any, op: Any) -> Any:
         if expr.static_lhs is not ir.UNDEFINED or expr.static_rhs is not ir.UNDEFINED:  # x ** 2

@@ -69,6 +69,16 @@ def by_steps(x):
     return y.sum()
 
 
+@numba.njit
+def nothing(x, y, p):
+    """The real part is nothing for y = 2x, unless one of the two products in it is not rounded."""
+    total = 0.0
+    for i in range(x.shape[0] - 1):
+        z = complex(x[i], y[i]) * complex(y[i + 1], x[i + 1])
+        total += 1e20 * z.real * p
+    return total
+
+
 def squares(x):
     return x * x
 
@@ -120,6 +130,13 @@ def test_rounding_is_that_of_f(f, derivative, replay, monkeypatch) -> None:
     pullback(1.0, bar)
     np.testing.assert_allclose(bar, derivative(X), rtol=1e-15)
     np.testing.assert_allclose(ad.grad(f)(X), derivative(X), rtol=1e-15)
+
+
+def test_products_of_complex_numbers() -> None:
+    x = np.random.default_rng(2).standard_normal(30)
+    assert nothing(x, 2 * x, 1.0) == 0.0
+    _, pullback = ad.split(nothing)(x, 2 * x, 1.0)
+    assert pullback(1.0, *pullback.make_zero()) == (0.0,)
 
 
 def test_a_users_rule_keeps_its_own_flags() -> None:
