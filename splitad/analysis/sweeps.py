@@ -6,9 +6,9 @@
     return s / n                                                         d_r = ...; d_m += ...
 
 The cotangent of a sum is known before the sum is, if what is done with it later has constant partials in it.
-Then a loop that does nothing but add up need not run twice, and nothing of it goes to a tape.  This is left
-to loops at the top of a function whose values are made of scalars and of array elements that stay as they
-are; f itself must not write into its arguments.
+Then loops that do nothing but add up need not run twice, and nothing of them goes to a tape.  This is left
+to loops at the top of a function, and to those in them, whose values are made of scalars and of array
+elements that stay as they are; f itself must not write into its arguments.
 """
 
 from __future__ import annotations
@@ -26,17 +26,26 @@ from splitad.ir import nodes as ir
 from splitad.ir.walk import blocks, operands, outs, uses, walk
 
 _VALUES = (ir.Prim, ir.Cast)
-_FLAT = (*_VALUES, ir.Load)
+_FLAT = (*_VALUES, ir.Load, ir.For)
+
+
+@dataclass(frozen=True)
+class Term:
+    """What an addition adds to a sum, or takes from it; sum: what the loop at the top gives."""
+
+    sum: ir.Var
+    addition: ir.Prim
+    value: ir.Operand
 
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """loops: those that are left to the pullback.  additions: their statements that add up.
-    behind: the statements of the function that hang on the sums, its result among them.
-    values: what the pullback has to know for all this.  anew: the values of the loops."""
+    """loops: those at the top that are left to the pullback.  terms: of each of their bodies and of those
+    of the loops in them, by identity.  behind: the statements of the function that hang on the sums, its
+    result among them.  values: what the pullback has to know for all this.  anew: the values of the loops."""
 
     loops: tuple[ir.For, ...]
-    additions: tuple[ir.Prim, ...]
+    terms: dict[int, tuple[Term, ...]]
     behind: tuple[ir.Prim | ir.Cast, ...]
     values: tuple[ir.Var, ...]
     anew: frozenset[ir.Var]
@@ -47,14 +56,13 @@ class Sweep:
 
     def fits(self, plan: Plan, where: Scopes) -> bool:
         """Whether the pullback has all of it without a tape."""
-        bodies = {id(loop.body) for loop in self.loops}
-        if any(id(scope.block) in bodies and taped for scope, taped in plan.taped.items()):
+        if any(id(scope.block) in self.terms and taped for scope, taped in plan.taped.items()):
             return False
         again = [
             s
-            for scope, stmts in plan.recomputed.items()
-            if id(scope.block) in bodies
-            for s in stmts
+            for scope in plan.recomputed
+            if id(scope.block) in self.terms
+            for s in plan.recomputed[scope]
         ]
         copies = [plan.source.get(s.out) for s in again if isinstance(s, ir.Load)]
         return all(copy is None or (copy.by_reference and not copy.undo) for copy in copies)
@@ -69,32 +77,29 @@ def sweep(
     found = Uses(fn)
     kept = {*needed, *(leaf.exit for leaf in fn.leaves)}
     loops: list[ir.For] = []
-    additions: list[ir.Prim] = []
+    terms: dict[int, tuple[Term, ...]] = {}
     behind: dict[int, ir.Prim | ir.Cast] = {}
     for loop in fn.body.stmts:
-        if not isinstance(loop, ir.For) or not has_reverse(loop, active) or not _flat(loop):
+        if not isinstance(loop, ir.For) or not has_reverse(loop, active):
             continue
-        sums = [additions_to(loop, k, found) for k in range(len(loop.params))]
-        after = _after(fn, loop)
-        if not all(sums) or after is None:
+        of_loop, after = _terms(loop, found), _after(fn, loop)
+        if of_loop is None or after is None:
             continue
-        hanging = {*loop.outs, *_made(after)}
-        if fn.result not in hanging or kept & hanging:
-            continue
-        added = set().union(*sums)  # type: ignore[arg-type]
-        loops.append(loop)
-        additions += [s for s in loop.body.stmts if isinstance(s, ir.Prim) and s.out in added]
-        behind |= {id(stmt): stmt for stmt in after}
+        hanging = {*loop.outs, *(stmt.out for stmt in after)}
+        if fn.result in hanging and not kept & hanging:
+            loops.append(loop)
+            terms |= of_loop
+            behind |= {id(stmt): stmt for stmt in after}
     if not loops:
         return None
     ordered = tuple(sorted(behind.values(), key=lambda s: where.position[id(s)]))
-    made = {*_made(ordered), *(v for loop in loops for v in (*loop.outs, *loop.params))}
-    made |= {stmt.out for stmt in additions}
-    read = [v for stmt in (*additions, *ordered) for v in operands(stmt)]
+    made = {*(stmt.out for stmt in ordered), *(v for loop in loops for v in loop.outs)}
+    read = [term.value for of_body in terms.values() for term in of_body]
+    read += [v for stmt in ordered for v in operands(stmt)]
     read += [v for loop in loops for v in loop.inits]
     values = tuple(dict.fromkeys(v for v in read if isinstance(v, ir.Var) and v not in made))
-    anew = frozenset(v for loop in loops for s in loop.body.stmts for v in outs(s))
-    return Sweep(tuple(loops), tuple(additions), ordered, values, anew)
+    anew = frozenset(v for loop in loops for s in walk(loop.body) for v in outs(s))
+    return Sweep(tuple(loops), terms, ordered, values, anew)
 
 
 def _changes_arguments(fn: ir.Function, memory: Memory) -> bool:
@@ -102,13 +107,33 @@ def _changes_arguments(fn: ir.Function, memory: Memory) -> bool:
     return any(arguments) or any(isinstance(s, (ir.SetField, ir.ListOp)) for s in walk(fn.body))
 
 
-def _flat(loop: ir.For) -> bool:
-    """Whether its iterations are made of scalars and of elements of arrays from outside."""
-    inside = {v for s in loop.body.stmts for v in outs(s)} | set(loop.params)
-    return not loop.parallel and all(
-        isinstance(s, _FLAT) and not (isinstance(s, ir.Load) and s.array in inside)
-        for s in loop.body.stmts
-    )
+def _terms(loop: ir.For, found: Uses) -> dict[int, tuple[Term, ...]] | None:
+    """What the loop and those in it add up, by their bodies; None where they do anything else."""
+    inside = list(walk(loop.body))
+    every = [loop, *(s for s in inside if isinstance(s, ir.For))]
+    own = {v for s in inside for v in outs(s)}
+    if not all(isinstance(s, _FLAT) for s in inside) or any(each.parallel for each in every):
+        return None
+    if any(isinstance(s, ir.Load) and s.array in own for s in inside):
+        return None
+    of: dict[ir.Operand, ir.Var] = {}  # the sum that a value is a part of
+    for k, out in enumerate(loop.outs):
+        added = additions_to(loop, k, found)
+        if not added:
+            return None
+        of |= dict.fromkeys([loop.params[k], *added], out)
+    for each in every[1:]:  # outer ones come first
+        for param, init, out in zip(each.params, each.inits, each.outs, strict=True):
+            if init not in of:
+                return None
+            of[param] = of[out] = of[init]
+    terms: dict[int, tuple[Term, ...]] = {}
+    for each in every:
+        additions = [s for s in each.body.stmts if isinstance(s, ir.Prim) and s.out in of]
+        terms[id(each.body)] = tuple(
+            Term(of[s.out], s, next(v for v in s.args if v not in of)) for s in additions
+        )
+    return terms
 
 
 def _after(fn: ir.Function, loop: ir.For) -> tuple[ir.Prim | ir.Cast, ...] | None:
@@ -129,7 +154,3 @@ def _read(stmt: ir.Stmt) -> Iterator[ir.Operand]:
     yield from operands(stmt)
     for block in blocks(stmt):
         yield from uses(block)
-
-
-def _made(stmts: tuple[ir.Prim | ir.Cast, ...]) -> set[ir.Var]:
-    return {stmt.out for stmt in stmts}

@@ -44,7 +44,7 @@ from splitad.transform.facts import zero_based
 from splitad.transform.handing_on import HandingOn
 from splitad.transform.loops import LoopText
 from splitad.transform.reversal import Reversal
-from splitad.transform.sweeping import Sums
+from splitad.transform.sweeping import add_terms, start_sums
 
 Iteration = Callable[..., None]  # writes one, given where additions go
 
@@ -137,12 +137,11 @@ def _for(r: Reversal, loop: ir.For, scope: Scope) -> None:
     text.write_trips(w)
     r.tape.enter_for(text, body)
     plan, inner = order(r, loop)
-    sums = Sums.of(r, loop)
-    sums.start()
+    start_sums(r, loop)
 
     def iteration(additions: Additions, waits: bool = False) -> None:
         enter(r, body)
-        sums.add()
+        add_terms(r, loop)
         carried.yielded(body)
         adjoints(r, body, additions, waits)
 
@@ -169,7 +168,6 @@ def _for(r: Reversal, loop: ir.For, scope: Scope) -> None:
             if handing is not None:
                 handing.finish()
         additions.add_gathered(text.trips)
-    sums.finish()
     r.tape.leave(text.record, body)
     carried.finish(scope)
 

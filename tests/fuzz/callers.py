@@ -73,7 +73,9 @@ def check_gradient(plain: Any, forward: Any, args: tuple[Any, ...], kinds: tuple
 
 def _same(mine: dict[Any, Any], wanted: dict[Any, Any], count: int, close: float) -> None:
     for path, value in wanted.items():
-        if path not in mine or not np.allclose(mine[path], value, close, close / 100, equal_nan=True):
+        if path not in mine or not np.allclose(
+            mine[path], value, close, close / 100, equal_nan=True
+        ):
             raise AssertionError(
                 f"value_and_grad disagrees with the pullback in {path_text(path)}: "
                 f"{mine.get(path)!r}, not {value!r}"
