@@ -36,7 +36,6 @@ class Cotangents:
 
     def __init__(self, facts: Facts, w: Writer, unread: set[ir.Var]) -> None:
         self.w, self.where, self.active, self.unread = w, facts.where, facts.active, unread
-        self.on_gpu = facts.kernel is not None
         self.begun: set[ir.Var] = set()
         self.same: dict[ir.Var, str] = {}
         self.uses = _uses(facts.fn)
@@ -100,7 +99,7 @@ class Cotangents:
         is_complex = isinstance(type, types.Complex)
         if source is not None and isinstance(source.type, types.Complex) and not is_complex:
             text = f"({text}).real"
-        if type == types.float32 and self.on_gpu:
+        if type == types.float32:
             text = _in_single(self.w, text)
         if type not in (types.float64, types.complex128) or converted:
             text = f"{type_name(self.w, type)}({text})"
@@ -144,7 +143,8 @@ _LITERAL = re.compile(r"float32\([^()]*\)|(?<![\w.])\d+\.\d*(?:e[+-]?\d+)?")
 
 
 def _in_single(w: Writer, text: str) -> str:
-    """Its literals as floats of 32 bits: with doubles in it, a GPU would compute all of it in these."""
+    """Its literals as floats of 32 bits: with doubles in it, all of it would be computed in these, half as
+    many at a time."""
     name = type_name(w, types.float32)
     return _LITERAL.sub(lambda m: m[0] if m[0][0] == "f" else f"{name}({m[0]})", text)
 
