@@ -167,6 +167,9 @@ def function(
     elif is_hashable(fn) and c.rules.scalar_rule(fn) is not None:
         return scalar_call(c, fn, args, kwargs, type, name)
     if _has_source(fn):
+        rule = c.rules.scalar_rule(fn)
+        if rule is not None and rule.kind == "zero":  # its source says otherwise
+            c.refuse(f"{fn.__name__} has a rule, which does not serve these arguments.")
         return inline(c, fn, settled(c, args), settled_kwargs(c, kwargs), site)
     if is_hashable(fn) and fn in SUBSTITUTES:
         return inline(c, SUBSTITUTES[fn], settled(c, args), settled_kwargs(c, kwargs), site)

@@ -186,8 +186,20 @@ def linear(
     return scalar(name, primals, params, samples=samples, cheap=True, **texts)
 
 
-def zero(name: str, primals: Sequence[Fn], *, cheap: bool = True) -> ScalarRule:
-    """Register a function whose derivative is zero wherever it has one."""
+def zero(
+    name: str,
+    primals: Sequence[Fn],
+    *,
+    cheap: bool = True,
+    array_params: str = "",
+    optional: int = 0,
+) -> ScalarRule:
+    """Register a function whose derivative is zero wherever it has one; also as one of arrays, where its
+    parameters are given for that (optional: how many of them may be left out)."""
+    if array_params:
+        for fn in primals:
+            _check_new(name, fn)
+        array_zero(name, primals, array_params, optional=optional)
     return _add(ScalarRule(name, tuple(primals), (), (), (), "zero", cheap))
 
 
@@ -335,11 +347,13 @@ def array_rule(fn: Fn) -> ArrayRule | None:
 # ---- checks ----------------------------------------------------------------------------------------
 
 
+RESERVED = frozenset({"d", "out", "d_out", "math", "cmath"})  # names with a meaning in partials
+
+
 def _check_params(rule: str, names: tuple[str, ...]) -> None:
-    reserved = {"d", "out", "d_out", "math", "cmath"}
     if not names or len(set(names)) < len(names) or not all(n.isidentifier() for n in names):
         raise RuleError(f"rule {rule}: {names} are not distinct parameter names")
-    if clash := reserved & set(names):
+    if clash := RESERVED & set(names):
         raise RuleError(f"rule {rule}: a parameter cannot be called {', '.join(sorted(clash))}")
 
 

@@ -63,7 +63,8 @@ def rule(
     `residual` names the residuals, for the pullback to ask for.  fn must not write its arguments, apart
     from one at position `overwrites` that it sets completely, and what it returns must not be a view of one.
 
-    **No derivative**: ``zero=True``.
+    **No derivative**: ``zero=True``, for functions of scalars and of arrays; the latter must not write their
+    arguments, nor return views of them.
 
     **Linear** functions of scalars: ``linear=(1.0, -1.0)``, the coefficient of each parameter.
 
@@ -107,7 +108,8 @@ def _rule(
             f"rule {name}: give either d<param>= for each parameter, or linear=, or pullback=, or zero=True"
         )
     if zero:
-        return registry.zero(name, primals, cheap=cheap)
+        names, optional = _zero_params(fn, params)
+        return registry.zero(name, primals, cheap=cheap, array_params=names, optional=optional)
     params = _params_of(name, fn) if params is None else params
     if linear is not None:
         return registry.linear(name, primals, params, linear, samples=samples or ())
@@ -143,13 +145,16 @@ def _rule(
 
 def is_users(fn: Any) -> bool:
     """Whether a function of arrays has a rule that was registered here."""
-    found = registry.array_rule(fn)
-    return found is not None and any(found is made for _, made in registered)
+    return registry.array_rule(fn) is not None and any(fn == primal for primal, _ in registered)
+
+
+def _signature(fn: Fn) -> inspect.Signature:
+    return inspect.signature(getattr(callable_of(fn), "py_func", callable_of(fn)))
 
 
 def _params_of(name: str, fn: Fn) -> str:
     try:
-        signature = inspect.signature(getattr(callable_of(fn), "py_func", callable_of(fn)))
+        signature = _signature(fn)
     except (TypeError, ValueError) as error:
         raise RuleError(
             f"rule {name}: it has no signature; name its parameters with params="
@@ -157,6 +162,21 @@ def _params_of(name: str, fn: Fn) -> str:
     if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in signature.parameters.values()):
         raise RuleError(f"rule {name}: a function with *args or **kwargs has no fixed parameters")
     return " ".join(signature.parameters)
+
+
+def _zero_params(fn: Fn, params: str | None) -> tuple[str, int]:
+    """The parameters of a function without a derivative, and how many have a default; none where it cannot be
+    one of arrays."""
+    optional = 0
+    if params is None:
+        try:
+            params = _params_of("", fn)
+        except RuleError:
+            return "", 0
+        optional = sum(p.default is not p.empty for p in _signature(fn).parameters.values())
+    # (no expression refers to them)
+    names = (name + "_" if name in registry.RESERVED else name for name in params.split())
+    return " ".join(names), optional
 
 
 def _call_text(name: str, fn: Fn) -> tuple[str, str, Any]:

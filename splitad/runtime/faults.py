@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import re
 from functools import cache
 from typing import Any
 
@@ -51,6 +52,8 @@ WRONG_SHAPE, ON_PRIMAL, TOUCHING, SEPARATE, ON_ITSELF, OVERLAPPING, CONSTANT, OT
 )
 MOST = 60  # arrays in the arguments of one function: they are bits of an integer
 _INT = np.int64
+
+NO_SHADOW = "const "  # in front of the name of an argument that overlaps none, since it is Const
 
 
 @njit
@@ -261,9 +264,11 @@ def first_code(kind: int) -> int:
 
 
 def in_words(code: int, names: str, shapes: str = "") -> str:
-    """names: the function's and the arguments', separated by |.  shapes: which, where that is known."""
+    """names: the function's and the arguments', separated by |, some with a mark in front.  shapes: which,
+    where that is known."""
     function, *arguments = names.split("|")
-    kind, one, other = code // 4096, arguments[code // 64 % 64], arguments[code % 64]
+    kind, marked = code // 4096, (arguments[code // 64 % 64], arguments[code % 64])
+    one, other = (name.removeprefix(NO_SHADOW) for name in marked)
     if kind == WRONG_SHAPE:
         return f"the shadow of '{one}' has another shape than '{one}' had{shapes}"
     if kind == ON_PRIMAL:
@@ -282,7 +287,15 @@ def in_words(code: int, names: str, shapes: str = "") -> str:
         return f"the argument '{one}' of {function} overlaps itself in memory and is written"
     assert kind in (OVERLAPPING, CONSTANT, OTHER_TYPE)
     text = f"'{other}' and '{one}' of {function} overlap in memory and one of them is changed"
-    if kind == CONSTANT:
+    const = [name.removeprefix(NO_SHADOW) for name in marked if name.startswith(NO_SHADOW)]
+    if kind == CONSTANT and const:
+        # an argument is Duplicated or Const as a whole, with its fields
+        whole = sorted({re.split(r"[.\[]", name)[0] for name in const})
+        text += (
+            f", and {' and '.join(const)} {'are' if len(const) > 1 else 'is'} Const: "
+            f"make {' and '.join(whole)} Duplicated, or copy one of the two first"
+        )
+    elif kind == CONSTANT:
         text += (
             ", so a field that is assigned must be the other array, or lie in a C-contiguous one"
         )

@@ -6,6 +6,9 @@ runtime/overlapping.py.  The handle owns the block: when the last reference to i
 to the pool.
 
     tape_new(capacity, limit) -> tape           also from Python; the block may be smaller (limit, no memory)
+    scratch_tape(limit) -> tape                 an empty one whose handle lies in the caller's frame, and is
+                                                not lost with an exception; whoever calls it gives the block
+                                                back (tape_release)
     tape_grow(tape, used, total) -> bool        makes capacity >= total, keeping `used` bytes; False: over the
                                                 limit.  The address changes: read tape[0] again.
     tape_trim(tape)                             swaps a block that is mostly empty for one of the size used
@@ -46,8 +49,9 @@ from splitad.tape.pool import live_bytes, live_tapes, pooled_bytes, release_memo
 
 __all__ = [
     "TAPE", "add_at", "address_of", "clear_rows", "column", "copy_elements", "live_bytes", "live_tapes",
-    "load_at", "memcpy", "nbytes_of", "pooled_bytes", "release_memory", "restore", "snapshot",
-    "snapshot_view", "store_at", "tape_grow", "tape_new", "tape_release", "tape_trim", "without_owner",
+    "load_at", "memcpy", "nbytes_of", "pooled_bytes", "release_memory", "restore", "scratch_tape",
+    "snapshot", "snapshot_view", "store_at", "tape_grow", "tape_new", "tape_release", "tape_trim",
+    "without_owner",
 ]  # fmt: skip
 
 TAPE = types.Array(types.int64, 1, "C")
@@ -112,6 +116,20 @@ def make_tape(context: Any, builder: Any, capacity: Any, limit: Any) -> Any:
 def tape_new(capacity: int, limit: int) -> Any:
     """A new tape handle."""
     return _tape_new(capacity, limit)
+
+
+@intrinsic
+def scratch_tape(typingctx: Any, limit: Any) -> Any:
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        words = [_i64(0), _i64(0), _i64(0), args[0], _i64(0), _i64(0)]
+        # in the frame once, also where this stands in a loop
+        handle = cgutils.alloca_once(builder, _i64, size=len(words))
+        for k, word in enumerate(words):
+            builder.store(word, builder.gep(handle, [_i64(k)]))
+        size = context.get_constant(types.intp, len(words))
+        return fill_array(context, builder, TAPE, handle, [size])
+
+    return TAPE(types.int64), codegen
 
 
 def handle_of(context: Any, builder: Any, tape: Any) -> Any:

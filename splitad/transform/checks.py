@@ -14,7 +14,7 @@ A code says which arguments are at fault, and why: runtime/faults.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from numba import types
 
@@ -57,8 +57,17 @@ def _bits(flags: Iterable[bool]) -> int:
     return sum(1 << k for k, on in enumerate(flags) if on)
 
 
-def _names(facts: Facts, leaves: list[ir.Leaf]) -> str:
-    return "|".join([facts.fn.name, *(path_name(facts, leaf.path) for leaf in leaves)])
+def _names(facts: Facts, leaves: list[ir.Leaf], marks: Sequence[str] = ()) -> str:
+    names = [path_name(facts, leaf.path) for leaf in leaves]
+    if marks:
+        names = [mark + name for mark, name in zip(marks, names, strict=True)]
+    return "|".join([facts.fn.name, *names])
+
+
+def _has_no_shadow(facts: Facts, leaf: ir.Leaf) -> bool:
+    """Whether there is no shadow of it that could overlap others, as it is Const."""
+    const = is_differentiable(leaf.var.type) and activity_of(facts, leaf) == "const"
+    return const and not joined.can_join(facts)
 
 
 def is_made_of(dtype: types.Type, width: int) -> bool:
@@ -96,7 +105,7 @@ def write_argument_checks(facts: Facts, w: Writer) -> None:
         and is_differentiable(leaf.var.type)
         and (
             (leaf.exit != leaf.var and leaf.var not in facts.layout.entry)
-            or (activity_of(facts, leaf) == "const" and not joined.can_join(facts))
+            or _has_no_shadow(facts, leaf)
         )
         for leaf in leaves
     )
@@ -112,7 +121,11 @@ def write_argument_checks(facts: Facts, w: Writer) -> None:
     lo, hi = (faults.first_code(faults.OVERLAPPING + k) for k in (0, 1))
     with w.indented(f"if code != 0 and not {lo} <= code < {hi}:"):
         w.line("tape_release(tape)")
-        _raise(w, _names(facts, leaves))
+        marks = [
+            faults.NO_SHADOW if facts.args_alias and _has_no_shadow(facts, leaf) else ""
+            for leaf in leaves
+        ]
+        _raise(w, _names(facts, leaves, marks))
     if not facts.args_alias and len(leaves) > 1:
         write_overlapping(facts, w, "code != 0")
 

@@ -95,12 +95,16 @@ def _zeros(w: Writer, duplicated: dict[str, types.Type], end: str, together: str
         w.use("plain_zeros" + end, plain_zeros)
         w.line(f"shadows{end} = plain_zeros{end}({of_all}, {together})")
         return
+    # one struct given twice has one array of each kind, but scalars in two places
+    shared = f"shadows{end} = pullback{end}.make_zero()"
+    if together == "True":
+        w.line(shared)
+        return
     zero = w.use("make_zero" + end, make_zero)
     each = "".join(f"{zero}({name}), " for name in duplicated)
-    # one struct given twice has one array of each kind, but scalars in two places
-    shared, apart = f"shadows{end} = pullback{end}.make_zero()", f"shadows{end} = ({each})"
-    if together in ("True", "False"):
-        w.line(shared if together == "True" else apart)
+    apart = f"shadows{end} = ({each})"
+    if together == "False":
+        w.line(apart)
         return
     with w.indented(f"if {together}:"):
         w.line(shared)

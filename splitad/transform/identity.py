@@ -37,6 +37,7 @@ from splitad.ir.build import Builder
 from splitad.ir.types import numpy_dtype
 from splitad.ir.walk import inner_defs, walk
 from splitad.ir.walk import outs as walk_outs
+from splitad.transform.called import view_in_words
 
 Marks = tuple[ir.Operand, ...]  # an array's identity; with views also its place and its root's size
 _MARKS = ("id_", "at_", "size_")
@@ -98,7 +99,7 @@ class _Pass:
                     found.update(results, options)
                     for option in options:
                         if rebound and option in self.views:
-                            raise _refusal(option, loc)
+                            raise _refusal(self.fn, option, loc)
             for out, view in self.views.items():
                 if out in found:
                     by_place = True
@@ -113,7 +114,7 @@ class _Pass:
         if leaf.exit in self.views:
             loc = next((s.loc for s in assigned if s.value == leaf.exit), self.fn.loc)
             raise UnsupportedError(
-                f"'{leaf.exit.name}' is a view here, and the field '{leaf.path[-1]}' is assigned it",
+                f"{view_in_words(self.fn, leaf.exit, loc)}, and the field '{leaf.path[-1]}' is assigned it",
                 loc,
                 "Copy it first (x = x[1:].copy()).",
             )
@@ -141,7 +142,7 @@ class _Pass:
             return self._some(Builder.intp(self.leaf_ids[array]), zero, zero)
         if array in self.marks:
             return self.marks[array]
-        raise _refusal(array, loc)
+        raise _refusal(self.fn, array, loc)
 
     def _some(self, *marks: ir.Operand) -> Marks:
         return marks[: self.count]
@@ -355,11 +356,9 @@ class _Pass:
         return Identity(ids, self.dims, self.leaf_ids, place)
 
 
-def _refusal(array: ir.Operand, loc: Loc) -> UnsupportedError:
-    assert isinstance(array, ir.Var)
+def _refusal(fn: ir.Function, array: ir.Operand, loc: Loc) -> UnsupportedError:
     return UnsupportedError(
-        f"the variable '{array.name}' is a view here, and control flow decides which array the "
-        "result is",
+        f"{view_in_words(fn, array, loc)}, and control flow decides which array the result is",
         loc,
         "Copy it first (x = x[1:].copy()), or take the view after the loop or branch.",
     )

@@ -1,7 +1,7 @@
 """Loops of which the pullback runs the iterations again (analysis/replay.py).
 
 for t in range(steps):      trips_t = ...
-    ...                     tape_again_t = tape_new(0, NO_LIMIT)
+    ...                     tape_again_t = scratch_tape(NO_LIMIT)
                             for t in range(trips_t - 1, -1, -1):
                                 total = tape_total[t]                       what the iteration started from
                                 again_x = last_array(base, cur, np.float64, 1)
@@ -13,6 +13,7 @@ for t in range(steps):      trips_t = ...
                                     again_tape_t, again_rec_t, (d_total, ), d_x, d_m)
                                 d_total = bars_t[0]
                                 d_dt += bars_t[1]
+                            tape_release(tape_again_t)
 
 The body is a function of its own, which has a pair as any other:
 
@@ -21,7 +22,7 @@ The body is a function of its own, which has a pair as any other:
         return (total_1, )
 
 Its forward returns (): the results are known.  Its tape is used again in each iteration, so it stays in the
-cache.
+cache.  Where there is no memory for it, reserve() gives its block back; its handle lies in the frame.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from splitad.codegen.writer import identifier
 from splitad.ir import nodes as ir
 from splitad.ir.walk import map_blocks, operands, rename, walk_blocks
 from splitad.tape.arrays import copy_array
-from splitad.tape.ops import tape_new
+from splitad.tape.ops import scratch_tape, tape_release
 from splitad.transform.cotangents import Carried
 from splitad.transform.facts import Facts
 from splitad.transform.loops import LoopText
@@ -112,8 +113,7 @@ def reverse(r: Reversal, replay: Replay, scope: Scope) -> None:
     # no array is called like what stands behind "again_" here
     tape, out, refs = (f"again_{part}_{text.counter}" for part in ("tape", "bars", "rec"))
     bars = f"bars_{text.counter}"
-    w.use("tape_new", tape_new)
-    w.line(f"{tape} = tape_new(0, {NO_LIMIT})")
+    w.line(f"{tape} = {w.use('scratch_tape', scratch_tape)}({NO_LIMIT})")
     with w.indented(f"for {text.index} in {text.reversed_range(w)}:"):
         text.write_counter(w)
         r.tape.values(body)
@@ -137,6 +137,7 @@ def reverse(r: Reversal, replay: Replay, scope: Scope) -> None:
         for k, value in enumerate(scalars):
             if value not in loop.params:
                 r.cotangents.add(value, f"{bars}[{k}]", scope)
+    w.line(f"{w.use('tape_release', tape_release)}({tape})")
     r.tape.leave(text.record, body)
     carried.finish(scope)
 

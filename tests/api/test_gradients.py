@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import timeit
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +13,8 @@ from numba import njit
 from numba.core.errors import TypingError
 
 import splitad as ad
+from splitad import gradients
+from splitad.codegen.load import load_source
 from tests.api import programs as p
 from tests.api.numeric import central
 from tests.leaks import no_leak
@@ -306,3 +309,31 @@ def test_a_call_takes_microseconds() -> None:
     for call in (lambda: dot_x(x, y), lambda: both(u, -0.1, 1, 1.0)):
         best = min(timeit.repeat(call, number=300, repeat=20)) / 300
         assert best < 2e-5  # some two of them, on an idle machine
+
+
+def grown(s, a):
+    """No other test makes its gradient, nor that of `times`: they are compiled here."""
+    s.h = a * s.h
+    return s.h[0] * s.t
+
+
+def times(x, y):
+    return x[0] * y[1]
+
+
+@pytest.mark.parametrize("f, args", [
+    (grown, (p.State(p.U.copy(), 0.3), 0.5)), (times, (p.U, p.U[::-1].copy())),
+])  # fmt: skip
+def test_the_generated_text_names_what_it_uses(
+    f: Callable[..., Any], args: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+
+    def load(name: str, source: str, names: dict[str, object]) -> Any:
+        seen.append((source, names))
+        return load_source(name, source, names)
+
+    monkeypatch.setattr(gradients, "load_source", load)
+    ad.grad(f)(*args)
+    ((source, names),) = seen
+    assert [name for name in names if not re.search(rf"\b{name}\b", source)] == []

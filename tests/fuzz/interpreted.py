@@ -474,7 +474,7 @@ KNOWN: dict[str, Any] = LISTS | {
     ),
     "zero_array": lambda shape, dtype: np.zeros(shape, dtype),
     "tape_release": lambda tape: None,
-    "tape_new": lambda capacity, limit: Tape(),
+    "scratch_tape": lambda limit: Tape(),
     "refer": _refer,
     "stack_words": _stack_words,
     "root_of": _root_of,

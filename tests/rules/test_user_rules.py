@@ -10,7 +10,7 @@ from numba import njit
 from numba.extending import overload
 
 from splitad import grad
-from splitad.errors import AliasingError, NoRuleError
+from splitad.errors import AliasingError, NoRuleError, UnsupportedError
 from splitad.ir.foreign import hashable
 from splitad.rules import registry
 from splitad.rules.registry import Adjoint, RuleError, jitted
@@ -288,3 +288,80 @@ def test_a_result_that_is_a_view_is_refused():
     ):
         grad(in_the_same_memory)(np.arange(1.0, 5.0))
     assert grad(in_the_same_memory)(np.ones(1)).tolist() == [0.0]  # it returns no element
+
+
+@njit
+def limit(a, k=0):
+    """Of arrays and scalars: where the rule says that nothing depends on it."""
+    return a[k] * a[k + 1]
+
+
+@njit
+def twice_mean(a):
+    return 2.0 * a / a.size
+
+
+@njit
+def parts_of(a):
+    return a[1:] * 1.0, a[0]
+
+
+@njit
+def watched(x):
+    first, rest_of = parts_of(x)[1], parts_of(x)[0]
+    return (
+        limit(x) * x[0] + limit(x, 1) * x[0] + twice_mean(x)[1] * x[2] + first * rest_of[0] * x[3]
+    )
+
+
+def test_no_derivative_of_arrays():
+    for fn in (limit, twice_mean, parts_of):
+        rule(fn, zero=True)
+    x = np.array([0.3, 0.5, 0.7, 1.1])
+    by_hand = [x[0] * x[1] + x[1] * x[2], 0.0, 2.0 * x[1] / 4, x[0] * x[1]]
+    assert np.allclose(grad(watched)(x), by_hand, rtol=1e-15)
+
+
+@njit
+def all_but_one(a):
+    return a[1:]
+
+
+@njit
+def view_without_derivative(x):
+    b = all_but_one(x)
+    b[0] = 2.0 * x[0]
+    return x[1] * x[0]
+
+
+@njit
+def out_of_a_tuple(t):
+    return t[0][0] * t[1]
+
+
+@njit
+def of_any_number(*xs):
+    return xs[0][0]
+
+
+def test_no_derivative_and_what_that_cannot_be():
+    rule(all_but_one, zero=True)
+    with pytest.raises(AliasingError, match="what all_but_one, which has a rule, returns overlaps"):
+        grad(view_without_derivative)(np.ones(3))
+    rule(out_of_a_tuple, zero=True)
+    with pytest.raises(UnsupportedError, match="out_of_a_tuple with an argument that is neither"):
+        grad(njit(lambda x: out_of_a_tuple((x, 1.0)) * x[0]))(np.ones(3))
+    rule(of_any_number, zero=True)
+    with pytest.raises(UnsupportedError, match="of_any_number has a rule, which does not serve"):
+        grad(njit(lambda x: of_any_number(x) * x[0]))(np.ones(3))
+
+
+def test_one_rule_a_function():
+    @njit
+    def smoothed(a):
+        return a * 0.5
+
+    rule(smoothed, pullback=lambda d_out, d_a: None)
+    with pytest.raises(RuleError, match="has a rule already"):
+        rule(smoothed, zero=True)
+    assert registry.scalar_rule(smoothed) is None

@@ -21,6 +21,7 @@ from splitad.tape.ops import (
     load_at,
     nbytes_of,
     restore,
+    scratch_tape,
     snapshot,
     snapshot_view,
     store_at,
@@ -275,7 +276,6 @@ def test_no_memory() -> None:
 
 
 def test_no_memory_where_it_is_reserved() -> None:
-    """A handle that a pullback makes for itself is lost then, its block is not."""
     reserve = reserve_for("over the limit")
 
     @njit
@@ -289,6 +289,31 @@ def test_no_memory_where_it_is_reserved() -> None:
     assert ops.live_bytes() == before
     assert run(tape, 200) != 0
     del tape
+
+
+def test_a_scratch_tape_is_lost_with_its_frame() -> None:
+    reserve = reserve_for("over the limit")
+
+    @njit
+    def inner(tape, nbytes):
+        return reserve(tape, 0, nbytes)
+
+    @njit
+    def run(nbytes, rounds):
+        fresh = 0
+        for _ in range(rounds):
+            tape = scratch_tape(1 << 62)
+            fresh += tape[0] == 0 and tape[1] == 0 and tape[2] == 0 and tape[3] == 1 << 62
+            base = inner(tape, nbytes)
+            column(base, 0, np.float64)[nbytes // 8 - 1] = 1.0
+            tape_release(tape)
+        return fresh
+
+    assert run(1000, 3) == 3
+    with no_leak():
+        assert run(1000, 3) == 3
+        with pytest.raises(MemoryError, match="no memory for the tape"):
+            run(1 << 61, 1)
 
 
 def test_release_and_use_again() -> None:

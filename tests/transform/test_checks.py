@@ -146,3 +146,34 @@ def test_a_rebound_field_that_is_no_part() -> None:
             forward(a, Holder(field, np.ones(2)))
     assert np.array_equal(x, X)
     forward(x[:2], Holder(x[2:], np.ones(2)))
+
+
+def reads_beside(w, s, t):
+    """s.h is assigned, t.h is changed."""
+    t.h[0] = w[1] * s.h[0]
+    s.h = s.h * w[0]
+    return s.h[0] * s.h[1] * t.h[0]
+
+
+def test_a_const_argument_beside_a_field_that_is_assigned() -> None:
+    """It has no shadow that could follow; the way out that the error names is one."""
+    x = X.copy()
+    own = [Holder(X[:2].copy(), np.ones(2)) for _ in range(2)]
+    const = ad.split(reads_beside, ad.Const, ad.Duplicated, ad.Duplicated)
+    message = (
+        r"'w' and 's\.h' of reads_beside overlap .* changed, and w is Const: make w Duplicated"
+    )
+    with pytest.raises(ad.AliasingError, match=message):
+        const(x[:2], Holder(x[:2], np.ones(2)), own[1])
+    assert np.array_equal(x, X)
+    const = ad.split(reads_beside, ad.Const, ad.Duplicated, ad.Const)
+    with pytest.raises(ad.AliasingError, match="t.h and w are Const: make t and w Duplicated"):
+        const(x[:2], own[0], Holder(x[:2], np.ones(2)))
+
+    def at(x):
+        return reads_beside(x[:2], Holder(x[:2], np.ones(2)), Holder(X[:2].copy(), np.ones(2)))
+
+    _, pullback = ad.split(reads_beside)(x[:2], Holder(x[:2], np.ones(2)), own[1])
+    w_bar, s_bar, t_bar = pullback.make_zero()
+    pullback(1.0, w_bar, s_bar, t_bar)
+    assert np.allclose(w_bar, central(at, X.copy())[:2], rtol=1e-9)

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import math
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numba
@@ -18,6 +22,8 @@ from splitad.testing import check_vjp
 from tests.fuzz.interpreted import Interpreted, check_in_python
 from tests.leaks import no_leak
 from tests.transform.pair_text import pair_text
+
+ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 def points(n: int, seed: int = 0) -> np.ndarray:
@@ -296,6 +302,40 @@ def test_nothing_leaks(forward) -> None:
     with no_leak():
         once()
     assert live_tapes() == before
+
+
+WITHOUT_MEMORY = """
+import resource
+import numpy as np, pytest
+import splitad as ad
+from splitad.tape.ops import live_bytes, live_tapes
+from tests.transform.test_replay import plain
+
+forward = ad.split(plain, ad.Duplicated, ad.Duplicated, ad.Const, max_tape_bytes=1 << 30)
+_, pullback = forward(np.ones(9), np.ones(9), 2)
+pullback(None, *pullback.make_zero())
+
+n = 8000  # what an iteration tapes takes half a GB
+_, pullback = forward(np.zeros(n), np.zeros(n), 1)
+shadows = pullback.make_zero()
+used = next(int(line.split()[1]) << 10 for line in open("/proc/self/status") if line.startswith("VmSize"))
+resource.setrlimit(resource.RLIMIT_AS, (used + (100 << 20), resource.RLIM_INFINITY))
+
+before = live_tapes(), live_bytes()
+with pytest.raises(MemoryError, match="no memory for the tape"):
+    pullback(None, *shadows)
+assert (live_tapes(), live_bytes()) == before
+print("no tape lost")
+"""
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="needs Linux's /proc")
+def test_no_tape_is_lost_where_there_is_no_memory() -> None:
+    """Arrays are, here as in any function that Numba compiles: what raises keeps what it refers to."""
+    run = subprocess.run(
+        [sys.executable, "-c", WITHOUT_MEMORY], cwd=ROOT, capture_output=True, text=True
+    )
+    assert run.stdout == "no tape lost\n", run.stderr
 
 
 def test_in_njit_code(forward) -> None:
