@@ -2,6 +2,9 @@
 
 The function behind an operator is looked for anew at each use, through all that NumPy overloads it with; here
 once for the types of its operands.  Numbers are not counted, so nothing happens where one ends.
+
+What is used in other blocks than its own goes through memory, from which LLVM brings it back into values.  A
+variable that is assigned once, before all its uses, is its value here.
 """
 
 from __future__ import annotations
@@ -9,6 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from numba.core import ir
+from numba.core.analysis import compute_cfg_from_blocks, compute_use_defs, must_use_alloca
 from numba.core.compiler_machinery import register_pass
 from numba.core.lowering import Lower
 from numba.core.typed_passes import NativeLowering
@@ -19,6 +23,36 @@ class _Lower(Lower):  # type: ignore[misc]
         super().__init__(*args, **options)
         self._operators: dict[Any, Any] = {}
         self._are_counted: dict[Any, bool] = {}
+
+    def _find_singly_assigned_variable(self) -> None:
+        """As Numba's, which finds those that are only used in the block that assigns them, before their use.
+
+        Of the others that are assigned once, it also finds those whose assignment comes before each use.
+        """
+        blocks = self.func_ir.blocks
+        self._singly_assigned_vars: set[str] = set()
+        self._blk_local_varmap: dict[str, Any] = {}
+        self._everywhere: set[str] = set()  # assigned once, before each use in other blocks
+        self._values: dict[str, Any] = {}  # of these, once they are there
+        if self.func_ir.func_id.is_generator or self._disable_sroa_like_opt:
+            return
+        used_in: dict[str, list[int]] = {}  # but not where it is assigned before
+        for label, names in compute_use_defs(blocks).usemap.items():
+            for name in names:
+                used_in.setdefault(name, []).append(label)
+        in_memory = must_use_alloca(blocks)
+        dominators = compute_cfg_from_blocks(blocks).dominators()
+        # a handler of exceptions is entered from the midst of a block
+        handles = bool(self.func_ir.func_id.func.__code__.co_exceptiontable)
+        for name, home in _assigned_once(blocks).items():
+            if name in in_memory:
+                continue
+            if name not in used_in:
+                self._singly_assigned_vars.add(name)
+            elif not handles and all(
+                label > home and home in dominators[label] for label in used_in[name]
+            ):  # blocks are lowered in the order of their labels
+                self._everywhere.add(name)
 
     def lower_binop(self, resty: Any, expr: Any, op: Any) -> Any:
         if expr.static_lhs is not ir.UNDEFINED or expr.static_rhs is not ir.UNDEFINED:  # x ** 2
@@ -53,10 +87,43 @@ class _Lower(Lower):  # type: ignore[misc]
         if self._is_counted(typ):
             super().decref(typ, val)
 
+    def _alloca_var(self, name: str, fetype: Any) -> None:
+        if name not in self._everywhere or self._is_counted(fetype):
+            super()._alloca_var(name, fetype)
+
+    def loadvar(self, name: str) -> Any:
+        found = self._values.get(name)
+        return super().loadvar(name) if found is None else found
+
+    def storevar(self, value: Any, name: str, argidx: int | None = None) -> None:
+        fetype = self.typeof(name)
+        counted = self._is_counted(fetype)
+        if counted or name not in self._everywhere:
+            if counted or argidx is not None or name in self._singly_assigned_vars:
+                super().storevar(value, name, argidx)
+            else:  # nothing ends with what was there before
+                self._alloca_var(name, fetype)
+                self.builder.store(value, self.getvar(name))
+        if name in self._everywhere:
+            self._values[name] = value
+
     def delvar(self, name: str) -> None:
-        # a variable that is not in a block's own was, or will be, set in another one: Numba's has it noted
-        if name not in self._blk_local_varmap or self._is_counted(self.typeof(name)):
+        if self._is_counted(self.typeof(name)):
             super().delvar(name)
+
+
+def _assigned_once(blocks: Any) -> dict[str, int]:
+    """The block of each variable that one statement assigns."""
+    found: dict[str, int] = {}
+    again: set[str] = set()
+    for label, block in blocks.items():
+        for stmt in block.body:
+            if isinstance(stmt, ir.Assign):
+                name = stmt.target.name
+                if name in found:
+                    again.add(name)
+                found[name] = label
+    return {name: label for name, label in found.items() if name not in again}
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
