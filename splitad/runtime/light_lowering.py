@@ -14,11 +14,12 @@ from typing import Any
 from numba.core import ir
 from numba.core.analysis import compute_cfg_from_blocks, compute_use_defs, must_use_alloca
 from numba.core.compiler_machinery import register_pass
-from numba.core.lowering import Lower
 from numba.core.typed_passes import NativeLowering
 
+from splitad.runtime.light_ranges import RangeLowering
 
-class _Lower(Lower):  # type: ignore[misc]
+
+class _Lower(RangeLowering):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._operators: dict[Any, Any] = {}

@@ -201,8 +201,11 @@ def _need_fit(array: Any, index: Any) -> None:
 def element(
     context: Any, builder: Any, array_type: Any, array: Any, index_type: Any, index: Any
 ) -> Any:
-    """The address of one element.  What it needs of the array is taken out of the value: Numba's structs would
-    put all of it into memory first, at each access, for LLVM to take out again."""
+    """The address of one element.
+
+    What it needs of the array is taken out of the value: Numba's structs would put all of it into memory
+    first, at each access, for LLVM to take out again.
+    """
     parts = _index_types(array_type, index_type)
     assert parts is not None
     values = (

@@ -103,7 +103,52 @@ def rebound(a, b):
     return a, b, swaps**2
 
 
-FUNCTIONS = [loops, whole_arrays, closures, unrolled, lists, tuples, rebound]
+def ranges(a, b):
+    n, s = a.size, 0
+    for step in (1, -1, 3, -2):
+        for i in range(n, -n, step):
+            s = 3 * s + i
+            if s > 10**6 or len(range(i)) > n:
+                break
+    for i in range(n):
+        for j in range(i, n):
+            s += i * j
+        for j in range(n - 1, i, -1):
+            s -= j
+        for j in range(0, n, 2):
+            s += 2 * j
+        for j in range(n, -1, -3):
+            s += 3 * j
+        for j in range(np.uint64(i)):
+            s += int(j)
+        for j in range(np.int32(2), np.int32(i)):
+            s += 7 * j
+    both = range(2, n)
+    for i in both:
+        for j in both:
+            s += 5 * i * j
+    for pair in enumerate(range(n)):
+        s += pair[0] * pair[1]
+    return float(s)
+
+
+def sometimes(a, b):
+    s = 0.0
+    for i in range(a.size):
+        if a[i] > 0.5:
+            part = a[i:]
+            k = i
+        if i > 3:
+            s += part.sum() * k
+        whole = b
+        while k % 3 != 0:
+            k += 1
+            whole = whole[:-1]
+        s += whole.size
+    return s, part, k
+
+
+FUNCTIONS = [ranges, sometimes, loops, whole_arrays, closures, unrolled, lists, tuples, rebound]
 
 
 def arguments() -> tuple[np.ndarray, np.ndarray]:
@@ -119,6 +164,41 @@ def test_as_numba(function: Any) -> None:
             assert all(np.array_equal(x, y) for x, y in zip(g, w, strict=True))
         else:
             assert np.array_equal(g, w)
+
+
+def test_no_step() -> None:
+    def stepping(a, k):
+        s = 0.0
+        for i in range(0, a.size, k):
+            s += a[i]
+        return s
+
+    compiled = generated(stepping)
+    assert compiled(np.ones(5), 2) == 3.0
+    with pytest.raises(ValueError, match="must not be zero"):
+        compiled(np.ones(5), 0)
+
+    def none(a):
+        return [i for i in range(0, a.size, 0)]
+
+    with pytest.raises(ValueError, match="must not be zero"):
+        generated(none)(np.ones(5))
+
+
+def test_what_is_lowered_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines: list[int] = []
+    add = CPUCodeLibrary.add_ir_module
+
+    def counted(self: Any, module: Any) -> None:
+        lines.append(str(module).count("\n"))
+        add(self, module)
+
+    monkeypatch.setattr(CPUCodeLibrary, "add_ir_module", counted)
+    njit(loops)(*arguments())
+    theirs = lines[0]  # then the wrappers
+    lines.clear()
+    generated(loops)(*arguments())
+    assert lines[0] < 0.8 * theirs
 
 
 def test_recursion(monkeypatch: pytest.MonkeyPatch) -> None:
