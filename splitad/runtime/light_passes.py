@@ -14,10 +14,11 @@ from typing import Any
 from numba.core.compiler_machinery import register_pass
 from numba.core.ir_utils import build_definitions
 from numba.core.rewrites import rewrite_registry
-from numba.core.ssa import reconstruct_ssa
 from numba.core.transforms import canonicalize_cfg
 from numba.core.typed_passes import PreLowerStripPhis
 from numba.core.untyped_passes import GenericRewrites, IRProcessing, ReconstructSSA
+
+from splitad.runtime.light_ssa import reconstruct
 
 
 def _settle(func_ir: Any) -> None:
@@ -56,7 +57,7 @@ class _Ssa(ReconstructSSA):  # type: ignore[misc]
     _name = "splitad_ssa"
 
     def run_pass(self, state: Any) -> bool:
-        state.func_ir = reconstruct_ssa(state.func_ir)
+        state.func_ir.blocks = reconstruct(state.func_ir.blocks)
         self._patch_locals(state)
         state.func_ir._definitions = build_definitions(state.func_ir.blocks)
         _settle(state.func_ir)

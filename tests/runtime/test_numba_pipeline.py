@@ -16,13 +16,16 @@ import pytest
 from numba import float64, literal_unroll, njit, vectorize
 from numba.core.base import BaseContext as TargetContext
 from numba.core.codegen import CPUCodeLibrary
+from numba.core.compiler import run_frontend
 from numba.core.postproc import PostProcessor
 from numba.core.runtime import _nrt_python, rtsys
+from numba.core.ssa import reconstruct_ssa
 from numba.core.typed_passes import NopythonRewrites
 from numba.core.typing.context import BaseContext
 from numba.core.untyped_passes import InlineClosureLikes, LiteralUnroll
 
 import splitad as ad
+from splitad.runtime.light_ssa import reconstruct
 from splitad.runtime.numba_pipeline import _SET_UP_ONCE, _with_room
 from splitad.runtime.stored import Keeper, keeping_jit
 
@@ -164,6 +167,26 @@ def test_as_numba(function: Any) -> None:
             assert all(np.array_equal(x, y) for x, y in zip(g, w, strict=True))
         else:
             assert np.array_equal(g, w)
+
+
+def unset(a, b):
+    while a[0] < 1.0:
+        a[0] += b[0]
+        late = a[0]
+        for late in range(3):
+            early = late
+    for i in range(a.size):
+        i = i * 2
+        early, late = late, early
+    return early, late, i
+
+
+@pytest.mark.parametrize("function", [*FUNCTIONS, unset])
+def test_the_versions_of_variables_are_those_of_numba(function: Any) -> None:
+    ours, theirs = run_frontend(function), run_frontend(function)
+    ours.blocks = reconstruct(ours.blocks)
+    reconstruct_ssa(theirs)
+    assert str(ours.dump_to_string()) == str(theirs.dump_to_string())
 
 
 def test_no_step() -> None:
