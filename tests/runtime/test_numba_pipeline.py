@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import operator
 import os
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -17,12 +19,14 @@ from numba import float64, literal_unroll, njit, vectorize
 from numba.core.base import BaseContext as TargetContext
 from numba.core.codegen import CPUCodeLibrary
 from numba.core.compiler import run_frontend
+from numba.core.errors import TypingError
 from numba.core.postproc import PostProcessor
 from numba.core.runtime import _nrt_python, rtsys
 from numba.core.ssa import reconstruct_ssa
 from numba.core.typed_passes import NopythonRewrites
 from numba.core.typing.context import BaseContext
 from numba.core.untyped_passes import InlineClosureLikes, LiteralUnroll
+from numba.extending import overload
 
 import splitad as ad
 from splitad.runtime.light_ssa import reconstruct
@@ -400,6 +404,34 @@ def _nothing() -> None:
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts page faults")
+@pytest.mark.parametrize(("on", "fails"), [(True, False), (False, False), (True, True)])
+def test_garbage_is_not_searched_for_while_compiling(on: bool, fails: bool) -> None:
+    meanwhile: list[bool] = []
+
+    def noted_state():
+        return 1.0
+
+    @overload(noted_state)
+    def typed():
+        meanwhile.append(gc.isenabled())
+        return lambda: 1.0
+
+    def noting(a, b):
+        return noted_state()
+
+    def failing(a, b):
+        return noted_state() + a.nothing
+
+    gc.enable() if on else gc.disable()
+    try:
+        with pytest.raises(TypingError) if fails else nullcontext():
+            generated(failing if fails else noting)(*arguments())
+        assert gc.isenabled() is on
+    finally:
+        gc.enable()
+    assert meanwhile and not any(meanwhile)
+
+
 def test_frames_of_a_compilation_take_no_memory_each_time() -> None:
     depths = range(300)  # more than there is room for in one of CPython's blocks
     assert max(map(_faults, depths)) >= 1000  # what it would be otherwise
