@@ -12,8 +12,9 @@ from __future__ import annotations
 from typing import Any
 
 from numba.core import ir
-from numba.core.analysis import compute_cfg_from_blocks, compute_use_defs, must_use_alloca
+from numba.core.analysis import must_use_alloca
 from numba.core.compiler_machinery import register_pass
+from numba.core.postproc import VariableLifetime
 from numba.core.typed_passes import NativeLowering
 
 from splitad.runtime.light_ranges import RangeLowering
@@ -37,12 +38,15 @@ class _Lower(RangeLowering):
         self._values: dict[str, Any] = {}  # of these, once they are there
         if self.func_ir.func_id.is_generator or self._disable_sroa_like_opt:
             return
+        lifetime = self.func_ir.variable_lifetime  # by the pass that put in where variables end
+        if lifetime is None or lifetime._blocks is not blocks:
+            lifetime = VariableLifetime(blocks)
         used_in: dict[str, list[int]] = {}  # but not where it is assigned before
-        for label, names in compute_use_defs(blocks).usemap.items():
+        for label, names in lifetime.usedefs.usemap.items():
             for name in names:
                 used_in.setdefault(name, []).append(label)
         in_memory = must_use_alloca(blocks)
-        dominators = compute_cfg_from_blocks(blocks).dominators()
+        dominators = lifetime.cfg.dominators()
         # a handler of exceptions is entered from the midst of a block
         handles = bool(self.func_ir.func_id.func.__code__.co_exceptiontable)
         for name, home in _assigned_once(blocks).items():
