@@ -9,15 +9,23 @@ pass that puts in where variables end.
 
 from __future__ import annotations
 
+import dis
 from typing import Any
 
 from numba.core.compiler_machinery import register_pass
+from numba.core.interpreter import Interpreter
 from numba.core.ir_utils import build_definitions
 from numba.core.rewrites import rewrite_registry
-from numba.core.ssa import reconstruct_ssa
 from numba.core.transforms import canonicalize_cfg
 from numba.core.typed_passes import PreLowerStripPhis
-from numba.core.untyped_passes import GenericRewrites, IRProcessing, ReconstructSSA
+from numba.core.untyped_passes import (
+    GenericRewrites,
+    IRProcessing,
+    ReconstructSSA,
+    TranslateByteCode,
+)
+
+from splitad.runtime.light_ssa import reconstruct
 
 
 def _settle(func_ir: Any) -> None:
@@ -56,7 +64,7 @@ class _Ssa(ReconstructSSA):  # type: ignore[misc]
     _name = "splitad_ssa"
 
     def run_pass(self, state: Any) -> bool:
-        state.func_ir = reconstruct_ssa(state.func_ir)
+        state.func_ir.blocks = reconstruct(state.func_ir.blocks)
         self._patch_locals(state)
         state.func_ir._definitions = build_definitions(state.func_ir.blocks)
         _settle(state.func_ir)
@@ -74,7 +82,34 @@ class _StripPhis(PreLowerStripPhis):  # type: ignore[misc]
         return True
 
 
+class _Interpreter(Interpreter):  # type: ignore[misc]
+    def post_process(self, peepholes: Any, func_ir: Any) -> Any:
+        """Without the search for what `with` leaves, which has a handler, and for dicts put together."""
+        code = self.func_id.func.__code__
+        operations = {dis.opname[op] for op in code.co_code[::2]}
+        not_needed = set()
+        if not code.co_exceptiontable:
+            not_needed.add("peep_hole_delete_with_exit")
+        if operations.isdisjoint(_OF_DICTS):
+            not_needed.add("peep_hole_fuse_dict_add_updates")
+        needed = [each for each in peepholes if each.__name__ not in not_needed]
+        return super().post_process(needed, func_ir)
+
+
+_OF_DICTS = {"BUILD_MAP", "BUILD_CONST_KEY_MAP", "DICT_UPDATE", "DICT_MERGE", "MAP_ADD"}
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _Bytecode(TranslateByteCode):  # type: ignore[misc]
+    _name = "splitad_translate_bytecode"
+
+    def run_pass(self, state: Any) -> bool:
+        state["func_ir"] = _Interpreter(state["func_id"]).interpret(state["bc"])
+        return True
+
+
 LIGHT = {
+    TranslateByteCode: _Bytecode,
     IRProcessing: _Processing,
     GenericRewrites: _GenericRewrites,
     ReconstructSSA: _Ssa,

@@ -16,12 +16,13 @@ user's too, with other bits.  So code with fastmath gets functions that only suc
 
 CPython keeps the frames of Python functions in blocks of 16 KB, and gives a block back as soon as it is
 empty: calls that go to and fro over the end of one take and return memory each time.  Compilers call deep
-and often, so each compilation gets a large block for all its frames.
+and often, so each compilation gets a large block for all its frames.  Nor is garbage searched for meanwhile.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from inspect import signature
 from types import CodeType, FunctionType
 from typing import Any
@@ -45,6 +46,7 @@ from numba.np.ufunc.dufunc import DUFunc
 
 from splitad.runtime.light_lowering import LightLowering, is_pullback
 from splitad.runtime.light_passes import LIGHT
+from splitad.runtime.no_collection import without_collection
 
 _OWN = ("splitad", "splitad_generated")  # the modules of functions that are splitad's own
 _CLOSURES = (InlineClosureLikes, MakeFunctionToJitFunction)
@@ -170,7 +172,7 @@ class GeneratedCompiler(SeparateCompiler):
         return pipelines
 
     def _compile_core(self) -> Any:
-        return _with_room(super()._compile_core)
+        return _with_room(partial(without_collection, super()._compile_core))
 
     def new_library(self) -> GeneratedLibrary:
         """What the machine code goes into."""

@@ -22,6 +22,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable, Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from llvmlite import ir
 from numba import types
@@ -73,24 +74,35 @@ def mark(builder: ir.IRBuilder, since: int, memory: int | str | None) -> None:
 
     memory: the tape, a number, or None: not the tape.
     """
-    module = builder.module
-    domain = module.add_metadata(["splitad"])
-
-    def scopes(of: Iterable[int | str]) -> Any:
-        return module.add_metadata([module.add_metadata([f"splitad {m}", domain]) for m in of])
-
-    own = None if memory is None else scopes([memory])
-    others: Any = None
-    if memory != _TAPE:
-        numbers = [] if memory is None else [m for m in range(MEMORIES) if m != memory]
-        others = scopes([_TAPE, *numbers])
+    lists = _lists_of(builder.module, memory)
     if isinstance(memory, int):
         builder.function.attributes.add("noinline")
     for instruction in builder.block.instructions[since:]:
         if isinstance(instruction, (ir.instructions.LoadInstr, ir.instructions.StoreInstr)):
-            for kind, list_ in (("alias.scope", own), ("noalias", others)):
-                if list_ is not None:
-                    instruction.set_metadata(kind, list_)
+            for kind, list_ in lists:
+                instruction.set_metadata(kind, list_)
+
+
+_lists: WeakKeyDictionary[ir.Module, dict[Any, list[tuple[str, Any]]]] = WeakKeyDictionary()
+
+
+def _lists_of(module: ir.Module, memory: int | str | None) -> list[tuple[str, Any]]:
+    """The metadata of an access to that memory: the kinds, and the list of scopes for each."""
+    known = _lists.setdefault(module, {})
+    if memory not in known:
+        domain = module.add_metadata(["splitad"])
+
+        def scopes(of: Iterable[int | str]) -> Any:
+            return module.add_metadata([module.add_metadata([f"splitad {m}", domain]) for m in of])
+
+        found = []
+        if memory is not None:
+            found.append(("alias.scope", scopes([memory])))
+        if memory != _TAPE:
+            numbers = [] if memory is None else [m for m in range(MEMORIES) if m != memory]
+            found.append(("noalias", scopes([_TAPE, *numbers])))
+        known[memory] = found
+    return known[memory]
 
 
 def number_of(memory: Any) -> int | None:
@@ -189,18 +201,29 @@ def _need_fit(array: Any, index: Any) -> None:
 def element(
     context: Any, builder: Any, array_type: Any, array: Any, index_type: Any, index: Any
 ) -> Any:
-    """The address of one element."""
+    """The address of one element.
+
+    What it needs of the array is taken out of the value: Numba's structs would put all of it into memory
+    first, at each access, for LLVM to take out again.
+    """
     parts = _index_types(array_type, index_type)
     assert parts is not None
     values = (
         cgutils.unpack_tuple(builder, index) if isinstance(index_type, types.BaseTuple) else [index]
     )
     indices = [context.cast(builder, v, t, types.intp) for v, t in zip(values, parts, strict=True)]
-    ary = context.make_array(array_type)(context, builder, array)
-    shape = cgutils.unpack_tuple(builder, ary.shape)
-    strides = cgutils.unpack_tuple(builder, ary.strides)
+    model = context.data_model_manager[array_type]
+
+    def member(name: str) -> Any:
+        return builder.extract_value(array, model.get_field_position(name))
+
+    layout = array_type.layout
+    if len(indices) == 1 and layout in "CF":
+        return builder.gep(member("data"), indices)
+    shape = cgutils.unpack_tuple(builder, member("shape")) if layout in "CF" else []
+    strides = [] if layout in "CF" else cgutils.unpack_tuple(builder, member("strides"))
     return cgutils.get_item_pointer2(
-        context, builder, ary.data, shape, strides, array_type.layout, indices, False, False
+        context, builder, member("data"), shape, strides, layout, indices, False, False
     )
 
 

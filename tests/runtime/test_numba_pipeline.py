@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import operator
 import os
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -16,13 +18,18 @@ import pytest
 from numba import float64, literal_unroll, njit, vectorize
 from numba.core.base import BaseContext as TargetContext
 from numba.core.codegen import CPUCodeLibrary
+from numba.core.compiler import run_frontend
+from numba.core.errors import TypingError
 from numba.core.postproc import PostProcessor
 from numba.core.runtime import _nrt_python, rtsys
+from numba.core.ssa import reconstruct_ssa
 from numba.core.typed_passes import NopythonRewrites
 from numba.core.typing.context import BaseContext
 from numba.core.untyped_passes import InlineClosureLikes, LiteralUnroll
+from numba.extending import overload
 
 import splitad as ad
+from splitad.runtime.light_ssa import reconstruct
 from splitad.runtime.numba_pipeline import _SET_UP_ONCE, _with_room
 from splitad.runtime.stored import Keeper, keeping_jit
 
@@ -103,7 +110,52 @@ def rebound(a, b):
     return a, b, swaps**2
 
 
-FUNCTIONS = [loops, whole_arrays, closures, unrolled, lists, tuples, rebound]
+def ranges(a, b):
+    n, s = a.size, 0
+    for step in (1, -1, 3, -2):
+        for i in range(n, -n, step):
+            s = 3 * s + i
+            if s > 10**6 or len(range(i)) > n:
+                break
+    for i in range(n):
+        for j in range(i, n):
+            s += i * j
+        for j in range(n - 1, i, -1):
+            s -= j
+        for j in range(0, n, 2):
+            s += 2 * j
+        for j in range(n, -1, -3):
+            s += 3 * j
+        for j in range(np.uint64(i)):
+            s += int(j)
+        for j in range(np.int32(2), np.int32(i)):
+            s += 7 * j
+    both = range(2, n)
+    for i in both:
+        for j in both:
+            s += 5 * i * j
+    for pair in enumerate(range(n)):
+        s += pair[0] * pair[1]
+    return float(s)
+
+
+def sometimes(a, b):
+    s = 0.0
+    for i in range(a.size):
+        if a[i] > 0.5:
+            part = a[i:]
+            k = i
+        if i > 3:
+            s += part.sum() * k
+        whole = b
+        while k % 3 != 0:
+            k += 1
+            whole = whole[:-1]
+        s += whole.size
+    return s, part, k
+
+
+FUNCTIONS = [ranges, sometimes, loops, whole_arrays, closures, unrolled, lists, tuples, rebound]
 
 
 def arguments() -> tuple[np.ndarray, np.ndarray]:
@@ -119,6 +171,61 @@ def test_as_numba(function: Any) -> None:
             assert all(np.array_equal(x, y) for x, y in zip(g, w, strict=True))
         else:
             assert np.array_equal(g, w)
+
+
+def unset(a, b):
+    while a[0] < 1.0:
+        a[0] += b[0]
+        late = a[0]
+        for late in range(3):
+            early = late
+    for i in range(a.size):
+        i = i * 2
+        early, late = late, early
+    return early, late, i
+
+
+@pytest.mark.parametrize("function", [*FUNCTIONS, unset])
+def test_the_versions_of_variables_are_those_of_numba(function: Any) -> None:
+    ours, theirs = run_frontend(function), run_frontend(function)
+    ours.blocks = reconstruct(ours.blocks)
+    reconstruct_ssa(theirs)
+    assert str(ours.dump_to_string()) == str(theirs.dump_to_string())
+
+
+def test_no_step() -> None:
+    def stepping(a, k):
+        s = 0.0
+        for i in range(0, a.size, k):
+            s += a[i]
+        return s
+
+    compiled = generated(stepping)
+    assert compiled(np.ones(5), 2) == 3.0
+    with pytest.raises(ValueError, match="must not be zero"):
+        compiled(np.ones(5), 0)
+
+    def none(a):
+        return [i for i in range(0, a.size, 0)]
+
+    with pytest.raises(ValueError, match="must not be zero"):
+        generated(none)(np.ones(5))
+
+
+def test_what_is_lowered_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines: list[int] = []
+    add = CPUCodeLibrary.add_ir_module
+
+    def counted(self: Any, module: Any) -> None:
+        lines.append(str(module).count("\n"))
+        add(self, module)
+
+    monkeypatch.setattr(CPUCodeLibrary, "add_ir_module", counted)
+    njit(loops)(*arguments())
+    theirs = lines[0]  # then the wrappers
+    lines.clear()
+    generated(loops)(*arguments())
+    assert lines[0] < 0.8 * theirs
 
 
 def test_recursion(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -297,6 +404,34 @@ def _nothing() -> None:
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts page faults")
+@pytest.mark.parametrize(("on", "fails"), [(True, False), (False, False), (True, True)])
+def test_garbage_is_not_searched_for_while_compiling(on: bool, fails: bool) -> None:
+    meanwhile: list[bool] = []
+
+    def noted_state():
+        return 1.0
+
+    @overload(noted_state)
+    def typed():
+        meanwhile.append(gc.isenabled())
+        return lambda: 1.0
+
+    def noting(a, b):
+        return noted_state()
+
+    def failing(a, b):
+        return noted_state() + a.nothing
+
+    gc.enable() if on else gc.disable()
+    try:
+        with pytest.raises(TypingError) if fails else nullcontext():
+            generated(failing if fails else noting)(*arguments())
+        assert gc.isenabled() is on
+    finally:
+        gc.enable()
+    assert meanwhile and not any(meanwhile)
+
+
 def test_frames_of_a_compilation_take_no_memory_each_time() -> None:
     depths = range(300)  # more than there is room for in one of CPython's blocks
     assert max(map(_faults, depths)) >= 1000  # what it would be otherwise
