@@ -206,7 +206,9 @@ class CompiledPair:
         for name, (flags, _) in self.inner.items():  # they call themselves and each other
             forward_jit = _INNER_PULLBACK_JIT
             if flags is not None:
-                forward_jit = numba.njit(**self._forward_options(flags))
+                forward_jit = numba.njit(
+                    pipeline_class=SeparateCompiler, **self._forward_options(flags)
+                )
             for half, jit in (("__forward", forward_jit), ("__pullback", _INNER_PULLBACK_JIT)):
                 plain = getattr(module, name + half)
                 if not hasattr(plain, "py_func"):

@@ -6,7 +6,8 @@
         ...
         s += y[0] * x[0]
 
-Numba gives no reference back where an exception passes.  What a statement in a loop raises there leaks.
+Numba gives no reference back where an exception passes.  What a statement in a loop raises there leaks.  The
+function's arguments are the caller's: generated code counts no references to them.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ class Held:
     def __init__(self, fn: ir.Function, where: Scopes) -> None:
         self.where = where
         # the last statement of the value's own block that reads it, itself or inside
-        self.last: dict[ir.Var, int] = {v: _NEVER for v in where.of if is_counted(v.type)}
+        own = (v for v in where.of if v not in fn.params)
+        self.last: dict[ir.Var, int] = {v: _NEVER for v in own if is_counted(v.type)}
         for scope in where.all:
             for stmt in scope.block.stmts:
                 for value in operands(stmt):

@@ -291,10 +291,6 @@ def _call_forward(context: Any, builder: Any, sig: Any, args: Any) -> Any:
 
     def fail(status: Any) -> None:
         context.nrt.decref(builder, TAPE, tape)
-        if isinstance(sig.args[0], EntryType):
-            # The trampoline would leak its reference to each argument, which f itself does not.
-            for typ, arg in zip(sig.args[1:], args[1:], strict=True):
-                context.nrt.decref(builder, typ, arg)
         context.call_conv.return_status_propagate(builder, status)
 
     def give(result: Any, refs: Any = None) -> None:

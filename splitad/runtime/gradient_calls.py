@@ -212,10 +212,6 @@ def _call_gradient(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     out = cgutils.alloca_once_value(builder, cgutils.get_null_value(context.get_value_type(result)))
     with builder.if_else(status.is_error, likely=False) as (failed, done):
         with failed:
-            if typ.entry:
-                # The trampoline would leak its reference to each argument, which f itself does not.
-                for argtype, arg in zip(argtypes, args, strict=True):
-                    context.nrt.decref(builder, argtype, arg)
             context.call_conv.return_status_propagate(builder, status)
         with done:
             builder.store(value, out)

@@ -27,7 +27,7 @@ from numba.extending import intrinsic
 
 from splitad.runtime.content import Unknown
 from splitad.runtime.late import Late
-from splitad.runtime.linking import call_status, compiled
+from splitad.runtime.linking import call, compiled
 from splitad.runtime.stored import Keeper, keeping_jit, key_of
 from splitad.tape.ops import TAPE, handle_of
 
@@ -64,8 +64,7 @@ def forward_function(spec: Half) -> Late:
         result = other.forward_result
 
         def emit(context: Any, builder: Any, args: list[Any]) -> Any:
-            owned = list(zip((TAPE, *other.argtypes), args, strict=True))
-            value = _run(context, builder, result, args, owned)
+            value = call(context, builder, result, args)
             refs = builder.extract_value(value, 1)
             _keep(context, builder, args[0], other.refs_type, refs)
             return builder.extract_value(value, 0)
@@ -109,23 +108,9 @@ def _of_kept(other: Half, half: str, given: Sequence[types.Type]) -> Any:
 
     def emit(context: Any, builder: Any, args: list[Any]) -> Any:
         refs = _kept(context, builder, args[0], other.refs_type)
-        owned = list(zip((TAPE, *given), args, strict=True))
-        return _run(context, builder, result, [args[0], refs, *args[1:]], owned)
+        return call(context, builder, result, [args[0], refs, *args[1:]])
 
     return _dispatcher(other, half, (TAPE, *given), result.signature.return_type, emit)
-
-
-def _run(
-    context: Any, builder: Any, result: Any, args: list[Any], owned: list[tuple[types.Type, Any]]
-) -> Any:
-    """Call a compile result.  owned: what the calling function holds a reference to; Numba does not give
-    references back where an exception passes."""
-    status, value = call_status(context, builder, result, args)
-    with builder.if_then(status.is_error, likely=False):
-        for typ, held in owned:
-            context.nrt.decref(builder, typ, held)
-        context.call_conv.return_status_propagate(builder, status)
-    return value
 
 
 def _dispatcher(
