@@ -154,6 +154,7 @@ class CompiledPair:
                 self._text_digest(),
                 plain(text.facts),
                 text.facts.sweep is not None,
+                tuple(text.facts.fn.params.index(array) for array, _ in text.facts.cleared),
             )
             if self.content is not None:
                 self._summary.save(self.content)
@@ -323,6 +324,7 @@ class Summary:
     text: str  # a digest of the generated code
     plain: tuple[int, ...] | None  # see transform/zero.py
     swept: bool  # whether its pullback gives the result (analysis/sweeps.py)
+    cleared: tuple[int, ...]  # the arguments whose shadows it clears itself (transform/cleared.py)
 
     @staticmethod
     def load(content: str) -> Summary | None:

@@ -108,6 +108,7 @@ class Maker:
             restore=self.restore,
             returns=returns,
             swept=pair.summary.swept,
+            cleared=pair.summary.cleared,
         )
         source = f"# {forward._pair.key} {argtypes}\n\n{text}"
         module = load_source(self.function + "__gradient", source, names)

@@ -46,6 +46,7 @@ from splitad.targets.cuda.tape import Slots
 from splitad.transform import augment, identity, lists, pullback, simplify, zero
 from splitad.transform import names as renaming
 from splitad.transform import undo as undo_pass
+from splitad.transform.cleared import cleared
 from splitad.transform.facts import Callees, Facts
 from splitad.transform.replay import Body
 
@@ -205,6 +206,8 @@ def _pair(
     for each in found.replays:
         body = Body.of(found, each)
         bodies[body.name] = _body_pair(body, each.loose, options, callees, names)
+    if "sweeps" not in options.without:
+        found = replace(found, cleared=cleared(found))
     forward = augment.run(found, name + "__forward", names).text()
     reverse_ = pullback.run(found, name + "__pullback", names).text()
     alone = options.inner or options.replayed

@@ -210,16 +210,22 @@ def _hindered(
 def _summed(
     param: ir.Var, loop: ir.For, definition: dict[ir.Var, ir.Stmt], uses: dict[ir.Var, int]
 ) -> bool:
-    """Whether the loop only adds to this carried value: its cotangent is then the same throughout."""
-    y = loop.body.yields[loop.params.index(param)]
-    total = definition.get(y) if isinstance(y, ir.Var) else None
-    return (
-        isinstance(total, ir.Prim)
-        and total.fn in (operator.add, operator.iadd)
-        and param in total.args
-        and uses.get(param, 0) == 1
-        and uses.get(total.out, 0) == 1
-    )
+    """Whether the loop only adds to this carried value, or takes from it: its cotangent is then the same
+    throughout."""
+
+    def adds_to_it(value: ir.Operand) -> bool:
+        if not isinstance(value, ir.Var) or uses.get(value, 0) != 1:
+            return False
+        if value == param:
+            return True
+        total = definition.get(value)
+        if not isinstance(total, ir.Prim):
+            return False
+        if total.fn in (operator.add, operator.iadd):
+            return any(map(adds_to_it, total.args))
+        return total.fn in (operator.sub, operator.isub) and adds_to_it(total.args[0])
+
+    return adds_to_it(loop.body.yields[loop.params.index(param)])
 
 
 def _affine(stmt: ir.Load | ir.Store, loop: ir.For, definition: dict[ir.Var, ir.Stmt]) -> bool:

@@ -109,8 +109,9 @@ _OWN = {
     "tape",
 }
 _PREFIXES = (
-    "added_", "again_", "bar_", "bars_", "buffer_", "d_", "given_", "hi_", "iter_", "kept_", "listed_", "lo_",
-    "more_", "next_", "piece_", "rec_", "saved_", "shadows_", "tape_", "trip_", "trips_", "undo_",
+    "added_", "again_", "bar_", "bars_", "buffer_", "cleared_", "d_", "given_", "hi_", "iter_", "kept_",
+    "listed_", "lo_", "more_", "next_", "piece_", "rec_", "saved_", "shadows_", "tape_", "trip_", "trips_",
+    "undo_",
 )  # fmt: skip
 
 # names that generated code uses itself

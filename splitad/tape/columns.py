@@ -4,6 +4,8 @@
                                     (np.float64, np.dtype(...), numba.int64, np.bool_, complex too)
     load_at(a, i)   a[i]            no wrap-around of negative indices and no bounds check;
     store_at(a, i, v)  a[i] = v     i is an int or a tuple of as many ints as a has dimensions
+    clear_to(a, i, k)               zeros from a[i] to before a[k], of a C-contiguous array of one dimension;
+                                    the larger one of i and k
     add_at(a, i, v)  a[i] += v      (`()` for a 0-d array); v is cast to a's dtype
 
 A column is a pointer held in a register, so a loop over k vectorises.  Column accesses are marked as
@@ -296,6 +298,25 @@ def add_at(typingctx: Any, array: Any, index: Any, value: Any, memory: Any = Non
         return context.get_dummy_value()
 
     return types.none(array, index, value, memory or _NONE), codegen
+
+
+@intrinsic
+def clear_to(typingctx: Any, array: Any, start: Any, stop: Any) -> Any:
+    _need_fit(array, start)
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        first, end = (
+            context.cast(builder, v, t, types.intp)
+            for v, t in zip(args[1:], sig.args[1:], strict=True)
+        )
+        more = builder.icmp_signed(">", end, first)
+        with builder.if_then(more):
+            at = element(context, builder, array, args[0], types.intp, first)
+            size = context.get_constant(types.intp, context.get_abi_sizeof(at.type.pointee))
+            cgutils.memset(builder, at, builder.mul(builder.sub(end, first), size), 0)
+        return builder.select(more, end, first)
+
+    return types.intp(array, types.intp, types.intp), codegen
 
 
 @intrinsic(prefer_literal=True)

@@ -22,7 +22,7 @@ to the pool.
     memcpy(to_address, from_address, nbytes)
     address_of(a) -> int                        of the first element
     nbytes_of(a) -> int                         what a snapshot of it takes
-    load_at, store_at, add_at, clear_rows       see columns.py
+    load_at, store_at, add_at, clear_rows, clear_to    see columns.py
 
 A column or a view does not keep the tape alive, and Numba drops a variable after its last use: whoever
 calls tape_new must use the handle once more after the last access (code that gets it as an argument need
@@ -44,14 +44,23 @@ from numba.core.errors import NumbaTypeError
 from numba.extending import intrinsic
 
 from splitad.tape import pool  # its symbols must be there before any code that uses them
-from splitad.tape.columns import add_at, clear_rows, column, load_at, pointer, scalar_type, store_at
+from splitad.tape.columns import (
+    add_at,
+    clear_rows,
+    clear_to,
+    column,
+    load_at,
+    pointer,
+    scalar_type,
+    store_at,
+)
 from splitad.tape.pool import live_bytes, live_tapes, pooled_bytes, release_memory
 
 __all__ = [
-    "TAPE", "add_at", "address_of", "clear_rows", "column", "copy_elements", "live_bytes", "live_tapes",
-    "load_at", "memcpy", "nbytes_of", "pooled_bytes", "release_memory", "restore", "scratch_tape",
-    "snapshot", "snapshot_view", "store_at", "tape_grow", "tape_new", "tape_release", "tape_trim",
-    "without_owner",
+    "TAPE", "add_at", "address_of", "clear_rows", "clear_to", "column", "copy_elements", "live_bytes",
+    "live_tapes", "load_at", "memcpy", "nbytes_of", "pooled_bytes", "release_memory", "restore",
+    "scratch_tape", "snapshot", "snapshot_view", "store_at", "tape_grow", "tape_new", "tape_release",
+    "tape_trim", "without_owner",
 ]  # fmt: skip
 
 TAPE = types.Array(types.int64, 1, "C")

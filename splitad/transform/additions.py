@@ -28,6 +28,7 @@ from splitad.codegen.python import at_call, new_array, statement, zero
 from splitad.codegen.writer import Writer
 from splitad.ir import nodes as ir
 from splitad.tape.ops import clear_rows, load_at, store_at
+from splitad.transform.clearing import Clearing
 from splitad.transform.handing_on import HandingOn
 from splitad.transform.operands import plus
 from splitad.transform.shadows import add_element, read_element
@@ -60,9 +61,18 @@ class Buffers:
 
 
 class Additions:
-    """What one loop adds to shadows. met: the loads whose additions were put off, so far."""
+    """What one loop adds to shadows. met: the loads whose additions were put off, so far.
+    cleared: the arguments whose shadows it clears."""
 
-    def __init__(self, w: Writer, buffers: Buffers, plan: LoopPlan, kernel: Kernel | None) -> None:
+    def __init__(
+        self,
+        w: Writer,
+        buffers: Buffers,
+        plan: LoopPlan,
+        kernel: Kernel | None,
+        cleared: tuple[ir.Var, ...] = (),
+    ) -> None:
+        self.clearing = Clearing(w, cleared)
         self.w, self.buffers, self.plan = w, buffers, plan
         self.atomic = kernel.atomic if kernel is not None else frozenset()
         self.handing: HandingOn | None = None  # an element that iterations hand on
@@ -123,6 +133,7 @@ class Additions:
                 near = shift is not None and abs(shift.by) <= FARTHEST // 2
                 key = shift.place if shift is not None and near else id(load)
                 groups.setdefault(key, []).append(load)
+        self.clearing.piece(counter, self.plan)
         self._clear_margins(counter, groups.values())
         rows: dict[Hashable, list[ir.Load]] = {}
         for loads in groups.values():

@@ -58,6 +58,8 @@ class Facts:
     replays: tuple[Replay, ...] = ()  # the loops of which the pullback runs the iterations again
     sums: frozenset[ir.Var] = frozenset()  # what may be added in any order (analysis/sums.py)
     sweep: Sweep | None = None  # the loops that only the pullback runs
+    # the arguments whose shadows the pullback clears, each with the loop that does so (transform/cleared.py)
+    cleared: tuple[tuple[ir.Var, ir.For], ...] = ()
     replayed: bool = False  # whether this is the body of one: its arguments are the pullback's own
 
     def is_swept(self, stmt: ir.Stmt) -> bool:

@@ -24,6 +24,7 @@ from collections.abc import Sequence
 
 from numba import types
 
+from splitad.codegen.python import new_array
 from splitad.codegen.writer import Writer
 from splitad.ir.activities import Activity, is_real_or_complex
 from splitad.ir.types import struct_fields
@@ -49,6 +50,7 @@ def run(
     restore: bool,
     returns: bool,
     swept: bool,
+    cleared: Sequence[int],
 ) -> tuple[str, dict[str, object]]:
     """The functions, and the globals that they use.
 
@@ -56,6 +58,7 @@ def run(
     back, each with whether its contents are written (an array) or the field is assigned.  apart: whether
     arguments that overlap have shadows that do not, so that each has its own part of the gradient, unless
     f writes what they share.  returns: whether f ever returns.  swept: whether the pullback gives the value.
+    cleared: the arguments whose shadows need not be zeros, since the pullback clears them.
     """
     end = "_"
     while any(name.endswith(end) for name in args):
@@ -77,7 +80,7 @@ def run(
             if duplicated:
                 unsure = apart and bool(written) and len(duplicated) > 1
                 together = f"pullback{end}.args_overlap" if unsure else str(not apart)
-                _zeros(w, duplicated, end, together)
+                _zeros(w, duplicated, end, together, [args[k] for k in cleared])
             got = f"bars{end}, value{end}" if swept else f"bars{end}"
             w.line(f"{got} = pullback{end}({', '.join(['1.0', *shadows])})")
             found = _cotangents(w, argtypes, activities, f"bars{end}", shadows)
@@ -88,8 +91,25 @@ def run(
     return w.text(), w.names
 
 
-def _zeros(w: Writer, duplicated: dict[str, types.Type], end: str, together: str) -> None:
-    """Shadows for these arguments.  together: whether what they share is shared by the shadows."""
+def _zeros(
+    w: Writer, duplicated: dict[str, types.Type], end: str, together: str, cleared: Sequence[str]
+) -> None:
+    """Shadows for these arguments.  together: whether what they share is shared by the shadows.
+    cleared: those whose shadows may hold anything."""
+    if cleared:
+        assert together == "False"
+        rest = {name: type for name, type in duplicated.items() if name not in cleared}
+        if rest:
+            _zeros(w, rest, end, together, ())
+        zeros = iter(range(len(rest)))
+        made = (
+            new_array(w, "empty", f"{name}.shape", type.dtype)
+            if name in cleared
+            else f"shadows{end}[{next(zeros)}]"
+            for name, type in duplicated.items()
+        )
+        w.line(f"shadows{end} = ({''.join(text + ', ' for text in made)})")
+        return
     of_all = f"({', '.join(duplicated)},)"
     if all(isinstance(t, types.Array) and is_plain(t) for t in duplicated.values()):
         w.use("plain_zeros" + end, plain_zeros)

@@ -151,8 +151,10 @@ def _for(r: Reversal, loop: ir.For, scope: Scope) -> None:
         _ends(r, text, inner, iteration)
     else:
         waits = iterations_wait(r, loop, plan)
-        additions = Additions(w, r.buffers, plan, r.facts.kernel)
+        own = tuple(array for array, of in r.facts.cleared if of is loop)
+        additions = Additions(w, r.buffers, plan, r.facts.kernel, own)
         additions.start_gathered()
+        additions.clearing.start()
         if plan.deferred:
             _in_pieces(r, text, additions, iteration)
         else:
@@ -167,6 +169,7 @@ def _for(r: Reversal, loop: ir.For, scope: Scope) -> None:
                     handing.finish_iteration()
             if handing is not None:
                 handing.finish()
+        additions.clearing.finish()
         additions.add_gathered(text.trips)
     r.tape.leave(text.record, body)
     carried.finish(scope)
