@@ -199,7 +199,9 @@ class _Apart:
     def resolve_function_type(self, func: Any, args: Any, kws: Any) -> Any:
         if not isinstance(func, types.Dispatcher) or _is_own(func.dispatcher):
             return self._context.resolve_function_type(func, args, kws)
-        with ConfigStack().enter(compiler.Flags()):
+        flags = ConfigStack().top().copy()
+        flags.fastmath, flags.error_model = False, "python"  # a function's own, where it has none
+        with ConfigStack().enter(flags):
             return self._context.resolve_function_type(func, args, kws)
 
 
