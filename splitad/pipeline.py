@@ -206,8 +206,7 @@ def _pair(
     for each in found.replays:
         body = Body.of(found, each)
         bodies[body.name] = _body_pair(body, each.loose, options, callees, names)
-    if "sweeps" not in options.without:
-        found = replace(found, cleared=cleared(found))
+    found = replace(found, cleared=cleared(found))
     forward = augment.run(found, name + "__forward", names).text()
     reverse_ = pullback.run(found, name + "__pullback", names).text()
     alone = options.inner or options.replayed

@@ -19,6 +19,7 @@ from collections import defaultdict
 
 from numba import types
 
+from splitad.analysis.adjoint_loops import accumulations
 from splitad.analysis.memory import Memory, is_array
 from splitad.ir import nodes as ir
 from splitad.ir.walk import blocks, exits, inner_defs, operands, outs, walk, walk_blocks
@@ -27,13 +28,14 @@ from splitad.ir.walk import blocks, exits, inner_defs, operands, outs, walk, wal
 def sums(fn: ir.Function, memory: Memory) -> frozenset[ir.Var]:
     """The results of the additions and subtractions that may be done in any order."""
     uses = Uses(fn)
+    counts = {value: len(read) for value, read in uses.of.items()}
     found: set[ir.Var] = set()
     for stmt in walk(fn.body):
         if isinstance(stmt, (ir.For, ir.While)):
             for k in range(len(stmt.params)):
                 found |= additions_to(stmt, k, uses) or set()
         if isinstance(stmt, ir.For):
-            found |= _element(stmt, uses, memory)
+            found |= _element(stmt, counts, memory)
     return frozenset(found)
 
 
@@ -115,36 +117,26 @@ def _branch(value: ir.Var, block: ir.Block, uses: Uses) -> tuple[set[ir.Var], ir
     return None
 
 
-def _element(loop: ir.For, uses: Uses, memory: Memory) -> set[ir.Var]:
+def _element(loop: ir.For, counts: dict[ir.Var, int], memory: Memory) -> set[ir.Var]:
     """The additions ``a[i] = a[i] + e`` with an array and an index that the loop does not change."""
     found: set[ir.Var] = set()
-    stores = [s for s in loop.body.stmts if isinstance(s, ir.Store)]
-    loads = [s for s in loop.body.stmts if isinstance(s, ir.Load)]
-    if not stores or not loads:
-        return found
     inside = list(walk(loop.body))
     changed = {loop.counter, *loop.params}
     changed.update(var for stmt in inside for var in (*outs(stmt), *inner_defs(stmt)))
-    for store in stores:
+    for load, store in accumulations(loop.body, memory, counts):
         if changed & {store.array, *store.index}:
             continue
-        for load in loads:
-            if load.array != store.array or load.index != store.index:
-                continue
-            used = uses.of[load.out]
-            by = used[0][1] if len(used) == 1 and used[0][0] is loop.body else None
-            if by is None or not adds(by, load.out) or by.out != store.value:  # type: ignore[union-attr]
-                continue
-            others = {
-                v
-                for stmt in inside
-                if stmt is not load and stmt is not store
-                for v in operands(stmt)
-                if isinstance(v, ir.Var) and is_array(v)
-            }
-            alone = not any(memory.may_alias(store.array, array) for array in others)
-            if alone and len(uses.of[by.out]) == 1:  # type: ignore[union-attr]
-                found.add(by.out)  # type: ignore[union-attr]
+        if not any(adds(stmt, load.out) for stmt in loop.body.stmts):
+            continue
+        others = {
+            v
+            for stmt in inside
+            if stmt is not load and stmt is not store
+            for v in operands(stmt)
+            if isinstance(v, ir.Var) and is_array(v)
+        }
+        if not any(memory.may_alias(store.array, array) for array in others):
+            found.add(store.value)  # type: ignore[arg-type]
     return found
 
 

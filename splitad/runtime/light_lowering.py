@@ -58,16 +58,13 @@ class _Lower(RangeLowering):
 
     def _held_by_caller(self) -> frozenset[str]:
         """The variables that are arguments as they were given, and nothing else."""
-        if self.func_ir.func_id.is_generator:
-            return frozenset()
-        once = _assigned_once(self.func_ir.blocks)
         types = self.fndesc.typemap
         return frozenset(
             stmt.target.name
             for block in self.func_ir.blocks.values()
             for stmt in block.find_insts(ir.Assign)
             if isinstance(stmt.value, ir.Arg)
-            and stmt.target.name in once
+            and stmt.target.name in self._once
             and types["arg." + stmt.value.name] == types[stmt.target.name]
         )
 
@@ -109,11 +106,13 @@ class _Lower(RangeLowering):
         Of the others that are assigned once, it also finds those whose assignment comes before each use.
         """
         blocks = self.func_ir.blocks
+        generator = self.func_ir.func_id.is_generator
+        self._once = {} if generator else _assigned_once(blocks)
         self._singly_assigned_vars: set[str] = set()
         self._blk_local_varmap: dict[str, Any] = {}
         self._everywhere: set[str] = set()  # assigned once, before each use in other blocks
         self._values: dict[str, Any] = {}  # of these, once they are there
-        if self.func_ir.func_id.is_generator or self._disable_sroa_like_opt:
+        if generator or self._disable_sroa_like_opt:
             return
         lifetime = self.func_ir.variable_lifetime  # by the pass that put in where variables end
         if lifetime is None or lifetime._blocks is not blocks:
@@ -126,7 +125,7 @@ class _Lower(RangeLowering):
         dominators = lifetime.cfg.dominators()
         # a handler of exceptions is entered from the midst of a block
         handles = bool(self.func_ir.func_id.func.__code__.co_exceptiontable)
-        for name, home in _assigned_once(blocks).items():
+        for name, home in self._once.items():
             if name in in_memory:
                 continue
             if name not in used_in:
